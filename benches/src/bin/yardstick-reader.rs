@@ -1,0 +1,151 @@
+//! floe as one reader of the yardstick, in a process of its own.
+//!
+//!     yardstick-reader CASE SCANS CONFIG-JSON       CASE: full | match
+//!
+//! Prints one line of JSON in the form of `yardstick/peers.py`: for each scan its seconds, rows, Arrow
+//! bytes, sums, and what the line counted meanwhile. A scan starts at the catalog and ends with Arrow in memory.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpStream;
+use std::time::Instant;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float64Type, Int64Type};
+use arrow_array::{Array, RecordBatch};
+use floe::{Floe, StoreConfig};
+use serde_json::{Value, json};
+
+const TABLE: &str = "football.events";
+const MATCH: &str = "match_id = 123100";
+
+type Error = Box<dyn std::error::Error + Send + Sync>;
+
+#[tokio::main]
+async fn main() -> Result<(), Error> {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let [case, scans, config] = args.as_slice() else {
+        return Err("usage: yardstick-reader full|match SCANS CONFIG-JSON".into());
+    };
+    let config: Value = serde_json::from_str(config)?;
+    let text = |name: &str| config[name].as_str().map(str::to_string);
+    let mut store = StoreConfig::default();
+    store.cache.dir = text("cache_dir").map(Into::into);
+    let uri = format!(
+        "sqlite:///{}",
+        text("catalog").ok_or("the config names no catalog")?
+    );
+    let mut builder = Floe::builder()
+        .catalog("bench")
+        .property("type", "sql")
+        .property("uri", uri)
+        .store(store);
+    for (ours, theirs) in [
+        ("s3.endpoint", "endpoint"),
+        ("s3.access-key-id", "access_key"),
+        ("s3.secret-access-key", "secret_key"),
+    ] {
+        if let Some(value) = text(theirs) {
+            builder = builder.property(ours, value);
+        }
+    }
+    let floe = builder.build()?;
+    let mut results = Vec::new();
+    for _ in 0..scans.parse()? {
+        line(&config, "reset")?;
+        let (began, cpu) = (Instant::now(), cpu_seconds());
+        let scan = floe.table(TABLE).await?.scan();
+        let batches = if case == "match" {
+            scan.filter(MATCH)
+        } else {
+            scan
+        }
+        .batches()
+        .await?;
+        let (seconds, cpu) = (began.elapsed().as_secs_f64(), cpu_seconds() - cpu);
+        let mut result = describe(&batches);
+        result["s"] = json!((seconds * 1e4).round() / 1e4);
+        result["cpu_s"] = json!((cpu * 100.0).round() / 100.0);
+        result["link"] = line(&config, "stats")?;
+        result["store"] = serde_json::to_value(floe.store().stats())?;
+        results.push(result);
+    }
+    let result = json!({"engine": "floe", "case": case, "import_s": 0, "max_rss_mb": max_rss_mb(), "scans": results});
+    writeln!(std::io::stdout(), "{result}")?;
+    Ok(())
+}
+
+/// Rows, columns, bytes, and the sums by which all readers are compared.
+fn describe(batches: &[RecordBatch]) -> Value {
+    let rows: usize = batches.iter().map(RecordBatch::num_rows).sum();
+    let bytes: usize = batches.iter().map(RecordBatch::get_array_memory_size).sum();
+    let column = |batch: &RecordBatch, name: &str| batch.column_by_name(name).cloned();
+    let events: i128 = batches
+        .iter()
+        .filter_map(|batch| column(batch, "event_id"))
+        .flat_map(|ids| {
+            ids.as_primitive::<Int64Type>()
+                .iter()
+                .flatten()
+                .map(i128::from)
+                .collect::<Vec<_>>()
+        })
+        .sum();
+    let x: f64 = batches
+        .iter()
+        .filter_map(|batch| column(batch, "x"))
+        .map(|x| {
+            x.as_primitive::<Float64Type>()
+                .iter()
+                .flatten()
+                .sum::<f64>()
+        })
+        .sum();
+    let nulls: usize = batches
+        .iter()
+        .filter_map(|batch| column(batch, "outcome"))
+        .map(|o| o.null_count())
+        .sum();
+    // As Python's sum of a 64-bit column: it wraps.
+    let wrapped = i128::from(events as i64).rem_euclid(1_000_003);
+    json!({
+        "rows": rows,
+        "columns": batches.first().map_or(0, RecordBatch::num_columns),
+        "arrow_bytes": bytes,
+        "check": [wrapped as i64, (x * 10.0).round() / 10.0, nulls],
+        "phases": {},
+    })
+}
+
+/// One word to the line's control port; nothing if there is no line.
+fn line(config: &Value, word: &str) -> Result<Value, Error> {
+    let Some(port) = config["control"].as_u64() else {
+        return Ok(json!({}));
+    };
+    let mut stream = TcpStream::connect(("127.0.0.1", u16::try_from(port)?))?;
+    writeln!(stream, "{word}")?;
+    let mut answer = String::new();
+    BufReader::new(stream).read_line(&mut answer)?;
+    Ok(serde_json::from_str(&answer)?)
+}
+
+/// Processor seconds of this process so far, in steps of 10 ms (proc(5), fields 14 and 15).
+fn cpu_seconds() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let after_name = stat.rsplit(')').next().unwrap_or_default();
+    let ticks = |field: usize| {
+        after_name
+            .split_whitespace()
+            .nth(field)
+            .and_then(|v| v.parse::<f64>().ok())
+            .unwrap_or(0.0)
+    };
+    (ticks(11) + ticks(12)) / 100.0
+}
+
+fn max_rss_mb() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.and_then(|kb| kb.split_whitespace().next()?.parse::<u64>().ok())
+        .unwrap_or(0)
+        / 1024
+}

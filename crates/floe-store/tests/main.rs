@@ -1,0 +1,12 @@
+//! The store against origins that are real at the wire: right bytes, few requests, every fault.
+
+mod changes;
+mod conformance;
+mod damage;
+mod faults;
+mod names;
+mod purge;
+mod reading;
+mod sharing;
+mod support;
+mod versions;

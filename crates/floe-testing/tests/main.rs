@@ -1,0 +1,10 @@
+//! Integration tests of the test crate itself, one module per topic.
+
+mod conformance;
+mod lake;
+mod line;
+mod origin;
+mod s3;
+mod storage;
+mod support;
+mod table;

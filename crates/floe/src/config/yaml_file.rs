@@ -1,0 +1,143 @@
+//! PyIceberg's `.pyiceberg.yaml`: found where PyIceberg looks, read as PyIceberg reads it (every scalar is the text that
+//! stands there). Its other settings are PyIceberg's own and are passed over.
+
+use std::path::{Path, PathBuf};
+
+use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, Visitor};
+use serde::Deserialize;
+use serde_yaml_ng::Value;
+
+use super::catalog::{Catalogs, merge};
+use super::environment::Environment;
+use super::error::{Error, Result};
+use super::settings::Settings;
+use super::source::{Found, Place, Source};
+use super::{paths, toml_file};
+
+/// A file to read, and how it was found.
+pub(super) struct Candidate {
+    pub(super) path: PathBuf,
+    pub(super) place: Place,
+}
+
+/// PyIceberg's search: `PYICEBERG_HOME`, the home directory, the working directory; the first that says anything. A file
+/// that was `named` is read for itself.
+pub(super) fn find(environment: &Environment, named: Option<&Path>) -> Result<Option<Candidate>> {
+    let places = [
+        (environment.get("PYICEBERG_HOME").map(|dir| environment.cwd.join(dir)), Place::Named),
+        (environment.home.clone(), Place::Home),
+        (Some(environment.cwd.clone()), Place::WorkingDirectory),
+    ];
+    for (dir, place) in places {
+        let Some(path) = dir.map(|dir| paths::plain(&dir.join(".pyiceberg.yaml"))) else { continue };
+        if path.is_file() && Some(path.as_path()) != named && !parse(&path)?.is_empty() {
+            return Ok(Some(Candidate { path, place }));
+        }
+    }
+    Ok(None)
+}
+
+/// Whether a file is in this form, by its name.
+pub(super) fn is_yaml(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml")
+}
+
+/// Take over what the file says.
+pub(super) fn apply(path: &Path, source: &Source, settings: &mut Settings, catalogs: &mut Catalogs) -> Result<()> {
+    let base = path.parent().unwrap_or(Path::new("/"));
+    let wrong = |key: &str, what: &str| Error::new(format!("{}: `{key}` {what}", path.display()));
+    for (key, node) in parse(path)? {
+        match (key.to_lowercase().as_str(), node) {
+            ("default-catalog", Node::Text(name)) if !name.is_empty() => {
+                settings.default_catalog = Some(Found::new(name, source.clone()));
+            }
+            ("catalog", Node::Map(all)) => {
+                for (name, node) in all {
+                    let Node::Map(node) = node else {
+                        return Err(wrong(&format!("catalog.{name}"), "must hold the catalog's properties"));
+                    };
+                    let mut properties = Vec::new();
+                    flatten("", node, &mut properties);
+                    for (key, value) in &mut properties {
+                        *value = paths::resolve_property(&key.to_lowercase(), value, base);
+                    }
+                    merge(catalogs, &name, properties, source)?;
+                }
+            }
+            ("catalog", Node::Text(text)) if !text.is_empty() => return Err(wrong("catalog", "must hold catalogs by name")),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// A YAML document of maps and text.
+enum Node {
+    Text(String),
+    Map(Vec<(String, Node)>),
+}
+
+fn flatten(prefix: &str, map: Vec<(String, Node)>, into: &mut Vec<(String, String)>) {
+    for (key, node) in map {
+        let key = format!("{prefix}{key}");
+        match node {
+            Node::Text(text) => into.push((key, text)),
+            Node::Map(below) => flatten(&format!("{key}."), below, into),
+        }
+    }
+}
+
+fn parse(path: &Path) -> Result<Vec<(String, Node)>> {
+    let text = toml_file::read(path)?.ok_or_else(|| {
+        Error::new(format!("there is no configuration file {}", path.display()))
+            .with_hint("it was named by --config or FLOE_CONFIG")
+    })?;
+    let wrong = |e: serde_yaml_ng::Error| {
+        let place = e.location().map_or(String::new(), |at| format!(", line {} column {}", at.line(), at.column()));
+        // The parser's own text may quote a value.
+        Error::new(format!("{} is not valid YAML of names and values{place}", path.display()))
+    };
+    // Once for the shape, once for the text: a parsed number or switch no longer tells how it was written.
+    let shape: Value = serde_yaml_ng::from_str(&text).map_err(wrong)?;
+    if shape.is_null() {
+        return Ok(Vec::new());
+    }
+    match Shaped(&shape).deserialize(serde_yaml_ng::Deserializer::from_str(&text)).map_err(wrong)? {
+        Node::Map(map) => Ok(map),
+        Node::Text(_) => Err(Error::new(format!("{} holds no settings by name", path.display()))),
+    }
+}
+
+/// Reads a document whose shape is known: maps as maps, all else as the text that stands there.
+struct Shaped<'s>(&'s Value);
+
+impl<'de> DeserializeSeed<'de> for Shaped<'_> {
+    type Value = Node;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Node, D::Error> {
+        match self.0 {
+            Value::Mapping(_) => deserializer.deserialize_map(self),
+            Value::Sequence(_) => Err(D::Error::custom("a list where one value is expected")),
+            _ => String::deserialize(deserializer).map(Node::Text),
+        }
+    }
+}
+
+impl<'de> Visitor<'de> for Shaped<'_> {
+    type Value = Node;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("names and values")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Node, A::Error> {
+        let mut values = self.0.as_mapping().into_iter().flat_map(|mapping| mapping.values());
+        let mut nodes = Vec::new();
+        // The shape holds its entries in the document's order.
+        while let Some(key) = map.next_key::<String>()? {
+            let shape = values.next().ok_or_else(|| A::Error::custom("two readings of one file differ"))?;
+            nodes.push((key, map.next_value_seed(Shaped(shape))?));
+        }
+        Ok(Node::Map(nodes))
+    }
+}

@@ -1,0 +1,1 @@
+//! Small programs over the SDK: see the `examples` folder.
