@@ -3,6 +3,8 @@
 //!     cargo bench -p floe-benches --bench store              full, judged: held or short
 //!     cargo bench -p floe-benches --bench store -- --test    each once, judging nothing
 
+#![allow(clippy::print_stdout)]
+
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 

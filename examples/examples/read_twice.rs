@@ -2,6 +2,8 @@
 //!
 //!     cargo run --release -p floe-examples --example read_twice
 
+#![allow(clippy::print_stdout)]
+
 use std::time::{Duration, Instant};
 
 use floe::{Floe, StoreConfig};

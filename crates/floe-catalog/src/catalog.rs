@@ -46,7 +46,10 @@ pub trait Catalog: Debug + Send + Sync {
     ///
     /// # Errors
     /// [`NamespaceNotFound`](crate::ErrorKind::NamespaceNotFound) if `parent` does not exist, and the contract's others.
-    async fn list_namespaces(&self, parent: Option<&NamespaceIdent>) -> Result<Vec<NamespaceIdent>, Error>;
+    async fn list_namespaces(
+        &self,
+        parent: Option<&NamespaceIdent>,
+    ) -> Result<Vec<NamespaceIdent>, Error>;
 
     /// The tables of one namespace, those of namespaces below it left out.
     ///

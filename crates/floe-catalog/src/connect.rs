@@ -26,15 +26,21 @@ enum Backend {
 ///
 /// # Errors
 /// [`ErrorKind::Invalid`] if the properties name no catalog, [`ErrorKind::Unsupported`] for a type floe does not have.
-pub async fn connect(name: &str, properties: &HashMap<String, String>, store: &Store) -> Result<Arc<dyn Catalog>> {
+pub async fn connect(
+    name: &str,
+    properties: &HashMap<String, String>,
+    store: &Store,
+) -> Result<Arc<dyn Catalog>> {
     let uri = properties.get("uri").map(String::as_str).filter(|uri| !uri.is_empty()).ok_or_else(|| {
         Error::new(ErrorKind::Invalid, format!("catalog {name:?} has no `uri`"))
             .with_hint(format!("set `uri` under [catalog.{name}] in floe.toml, or PYICEBERG_CATALOG__<NAME>__URI"))
     })?;
-    Ok(match choose(name, properties.get("type").map(String::as_str), uri)? {
-        Backend::Sql => Arc::new(SqlCatalog::open(name, uri, properties, store)?),
-        Backend::Rest => Arc::new(RestBackend::open(name, uri, properties, store).await?),
-    })
+    Ok(
+        match choose(name, properties.get("type").map(String::as_str), uri)? {
+            Backend::Sql => Arc::new(SqlCatalog::open(name, uri, properties, store)?),
+            Backend::Rest => Arc::new(RestBackend::open(name, uri, properties, store).await?),
+        },
+    )
 }
 
 fn choose(name: &str, kind: Option<&str>, uri: &str) -> Result<Backend> {
@@ -42,17 +48,27 @@ fn choose(name: &str, kind: Option<&str>, uri: &str) -> Result<Backend> {
         return match kind.to_ascii_lowercase().as_str() {
             "sql" | "jdbc" => Ok(Backend::Sql),
             "rest" => Ok(Backend::Rest),
-            _ => Err(Error::new(ErrorKind::Unsupported, format!("catalog {name:?} is of type {kind:?}"))
-                .with_hint("floe reads catalogs of the types sql (or jdbc) and rest")),
+            _ => Err(Error::new(
+                ErrorKind::Unsupported,
+                format!("catalog {name:?} is of type {kind:?}"),
+            )
+            .with_hint("floe reads catalogs of the types sql (or jdbc) and rest")),
         };
     }
-    let scheme = uri.split(':').next().unwrap_or_default().to_ascii_lowercase();
+    let scheme = uri
+        .split(':')
+        .next()
+        .unwrap_or_default()
+        .to_ascii_lowercase();
     match scheme.split('+').next().unwrap_or_default() {
         "http" | "https" => Ok(Backend::Rest),
         "sqlite" | "postgresql" | "postgres" | "jdbc" => Ok(Backend::Sql),
-        _ => Err(Error::new(ErrorKind::Invalid, format!("catalog {name:?} has no `type`, and its uri does not tell"))
-            .with_context("uri", redact_uri(uri))
-            .with_hint("set `type` to sql or rest")),
+        _ => Err(Error::new(
+            ErrorKind::Invalid,
+            format!("catalog {name:?} has no `type`, and its uri does not tell"),
+        )
+        .with_context("uri", redact_uri(uri))
+        .with_hint("set `type` to sql or rest")),
     }
 }
 

@@ -48,7 +48,13 @@ struct Inner {
 impl Error {
     /// An error of this kind: what was attempted, what was found.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self(Box::new(Inner { kind, message: message.into(), context: Vec::new(), hint: None, source: None }))
+        Self(Box::new(Inner {
+            kind,
+            message: message.into(),
+            context: Vec::new(),
+            hint: None,
+            source: None,
+        }))
     }
 
     /// The same, with one thing it happened on. The value must not hold a secret.
@@ -104,7 +110,11 @@ impl fmt::Display for Error {
         for (i, (key, value)) in self.0.context.iter().enumerate() {
             write!(f, "{}{key}: {value}", if i == 0 { " (" } else { ", " })?;
         }
-        if self.0.context.is_empty() { Ok(()) } else { f.write_str(")") }
+        if self.0.context.is_empty() {
+            Ok(())
+        } else {
+            f.write_str(")")
+        }
     }
 }
 
@@ -125,12 +135,17 @@ impl fmt::Debug for Error {
 
 impl StdError for Error {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
-        self.0.source.as_deref().map(|source| source as &(dyn StdError + 'static))
+        self.0
+            .source
+            .as_deref()
+            .map(|source| source as &(dyn StdError + 'static))
     }
 }
 
 /// The first error of type `T` in the chain of sources, `error` itself included.
-pub(crate) fn find_source<'a, T: StdError + 'static>(error: &'a (dyn StdError + 'static)) -> Option<&'a T> {
+pub(crate) fn find_source<'a, T: StdError + 'static>(
+    error: &'a (dyn StdError + 'static),
+) -> Option<&'a T> {
     let mut next = Some(error);
     while let Some(error) = next {
         if let Some(found) = error.downcast_ref::<T>() {

@@ -6,8 +6,17 @@ use std::borrow::Cow;
 const HIDDEN: &str = "***";
 
 /// Words that mark a query parameter as secret.
-const SECRET_WORDS: [&str; 9] =
-    ["password", "passwd", "pwd", "secret", "token", "sig", "credential", "accountkey", "apikey"];
+const SECRET_WORDS: [&str; 9] = [
+    "password",
+    "passwd",
+    "pwd",
+    "secret",
+    "token",
+    "sig",
+    "credential",
+    "accountkey",
+    "apikey",
+];
 
 /// A URI with the password of its user part and the secret values of its query hidden.
 ///
@@ -16,7 +25,11 @@ const SECRET_WORDS: [&str; 9] =
 /// hidden than too little.
 pub fn redact_uri(uri: &str) -> Cow<'_, str> {
     match password(uri) {
-        Some((start, end)) => Cow::Owned(format!("{}{HIDDEN}{}", &uri[..start], redact_query(&uri[end..]))),
+        Some((start, end)) => Cow::Owned(format!(
+            "{}{HIDDEN}{}",
+            &uri[..start],
+            redact_query(&uri[end..])
+        )),
         None => redact_query(uri),
     }
 }
@@ -28,14 +41,20 @@ fn password(uri: &str) -> Option<(usize, usize)> {
     let at = rest.rfind('@')?;
     let authority = &rest[..rest.find(['/', '?', '#']).unwrap_or(rest.len())];
     let is_host = !authority.contains('@')
-        && authority.split_once(':').is_none_or(|(_, port)| port.bytes().all(|byte| byte.is_ascii_digit()));
+        && authority
+            .split_once(':')
+            .is_none_or(|(_, port)| port.bytes().all(|byte| byte.is_ascii_digit()));
     let colon = rest[..at].find(':')?;
     (!is_host).then_some((start + colon + 1, start + at))
 }
 
 fn redact_query(text: &str) -> Cow<'_, str> {
     let is_secret = |pair: &str| {
-        let key = pair.split('=').next().unwrap_or_default().to_ascii_lowercase();
+        let key = pair
+            .split('=')
+            .next()
+            .unwrap_or_default()
+            .to_ascii_lowercase();
         SECRET_WORDS.iter().any(|word| key.contains(word))
     };
     match text.split_once('?') {
@@ -44,7 +63,10 @@ fn redact_query(text: &str) -> Cow<'_, str> {
                 Some((key, _)) if is_secret(pair) => format!("{key}={HIDDEN}"),
                 _ => pair.to_string(),
             };
-            Cow::Owned(format!("{body}?{}", query.split('&').map(hide).collect::<Vec<_>>().join("&")))
+            Cow::Owned(format!(
+                "{body}?{}",
+                query.split('&').map(hide).collect::<Vec<_>>().join("&")
+            ))
         }
         _ => Cow::Borrowed(text),
     }
@@ -57,11 +79,23 @@ mod tests {
     #[test]
     fn passwords_and_secret_parameters_are_hidden() {
         for (uri, shown) in [
-            ("postgresql://u:pw@h:5432/db", "postgresql://u:***@h:5432/db"),
-            ("postgresql+psycopg2://u:p@w/x?y@h/db", "postgresql+psycopg2://u:***@h/db"),
+            (
+                "postgresql://u:pw@h:5432/db",
+                "postgresql://u:***@h:5432/db",
+            ),
+            (
+                "postgresql+psycopg2://u:p@w/x?y@h/db",
+                "postgresql+psycopg2://u:***@h/db",
+            ),
             ("postgresql://u:p/w@h/db", "postgresql://u:***@h/db"),
-            ("jdbc:postgresql://h/db?user=u&password=pw", "jdbc:postgresql://h/db?user=u&password=***"),
-            ("jdbc:postgresql:db?password=a=b", "jdbc:postgresql:db?password=***"),
+            (
+                "jdbc:postgresql://h/db?user=u&password=pw",
+                "jdbc:postgresql://h/db?user=u&password=***",
+            ),
+            (
+                "jdbc:postgresql:db?password=a=b",
+                "jdbc:postgresql:db?password=***",
+            ),
             ("https://h/x?sig=abc&se=1", "https://h/x?sig=***&se=1"),
         ] {
             assert_eq!(redact_uri(uri), shown);

@@ -53,10 +53,15 @@ impl RestBackend {
     ) -> Result<Self> {
         let uri = uri.trim_end_matches('/').to_string();
         let invalid = |why: &str| {
-            Error::new(ErrorKind::Invalid, format!("can't use the REST catalog {name:?}: {why}"))
-                .with_context("uri", redact_uri(&uri))
+            Error::new(
+                ErrorKind::Invalid,
+                format!("can't use the REST catalog {name:?}: {why}"),
+            )
+            .with_context("uri", redact_uri(&uri))
         };
-        if !url::Url::parse(&uri).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host()) {
+        if !url::Url::parse(&uri)
+            .is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
+        {
             return Err(invalid("its uri is no http(s) URL"));
         }
         let http = reqwest::Client::builder()
@@ -75,7 +80,13 @@ impl RestBackend {
             .load(name, asked)
             .await
             .map_err(|e| invalid(e.message()))?;
-        Ok(Self { name: name.to_string(), uri, client, properties: properties.clone(), store: store.clone() })
+        Ok(Self {
+            name: name.to_string(),
+            uri,
+            client,
+            properties: properties.clone(),
+            store: store.clone(),
+        })
     }
 
     /// Whether the server refused an expired token and gave a new one. The client itself never renews.
@@ -91,7 +102,9 @@ impl RestBackend {
         let secrets: Vec<&str> = self
             .properties
             .iter()
-            .filter(|(key, _)| matches!(key.as_str(), "token" | "credential") || key.starts_with("header."))
+            .filter(|(key, _)| {
+                matches!(key.as_str(), "token" | "credential") || key.starts_with("header.")
+            })
             .flat_map(|(_, value)| [value.as_str(), value.rsplit(':').next().unwrap_or_default()])
             .collect();
         Fault::of(error)
@@ -103,12 +116,18 @@ impl RestBackend {
     /// A table the server does not know: is it the table or its namespace that is missing?
     async fn missing(&self, ident: &TableIdent, asked: &NamespaceIdent) -> Error {
         let (kind, what) = match self.client.get_namespace(asked).await {
-            Err(e) if e.kind() == iceberg::ErrorKind::NamespaceNotFound => {
-                (ErrorKind::NamespaceNotFound, format!("there is no namespace {:?}", ident.namespace().join(".")))
-            }
-            _ => (ErrorKind::TableNotFound, format!("there is no table {:?}", show(ident))),
+            Err(e) if e.kind() == iceberg::ErrorKind::NamespaceNotFound => (
+                ErrorKind::NamespaceNotFound,
+                format!("there is no namespace {:?}", ident.namespace().join(".")),
+            ),
+            _ => (
+                ErrorKind::TableNotFound,
+                format!("there is no table {:?}", show(ident)),
+            ),
         };
-        Error::new(kind, what).with_context("catalog", &self.name).with_context("uri", redact_uri(&self.uri))
+        Error::new(kind, what)
+            .with_context("catalog", &self.name)
+            .with_context("uri", redact_uri(&self.uri))
     }
 }
 
@@ -118,7 +137,10 @@ impl Catalog for RestBackend {
         &self.name
     }
 
-    async fn list_namespaces(&self, parent: Option<&NamespaceIdent>) -> Result<Vec<NamespaceIdent>> {
+    async fn list_namespaces(
+        &self,
+        parent: Option<&NamespaceIdent>,
+    ) -> Result<Vec<NamespaceIdent>> {
         let mut answer = self.client.list_namespaces(parent).await;
         if self.renewed(&answer).await {
             answer = self.client.list_namespaces(parent).await;
@@ -135,8 +157,10 @@ impl Catalog for RestBackend {
         if self.renewed(&answer).await {
             answer = self.client.list_tables(&asked).await;
         }
-        let mut tables = answer
-            .map_err(|e| self.explain("list tables", &e).with_context("namespace", namespace.join(".")))?;
+        let mut tables = answer.map_err(|e| {
+            self.explain("list tables", &e)
+                .with_context("namespace", namespace.join("."))
+        })?;
         tables.sort_by(|a, b| a.name().cmp(b.name()));
         tables.dedup();
         Ok(tables)
@@ -153,26 +177,44 @@ impl Catalog for RestBackend {
             Err(e) if e.kind() == iceberg::ErrorKind::TableNotFound => {
                 return Err(self.missing(ident, asked.namespace()).await);
             }
-            Err(e) => return Err(self.explain("load a table", &e).with_context("table", show(ident))),
+            Err(e) => {
+                return Err(self
+                    .explain("load a table", &e)
+                    .with_context("table", show(ident)));
+            }
         };
         let mut properties = file_properties(&self.properties, loaded.file_io().config().props());
         if let Some(principal) = principal(&self.uri, &self.properties) {
-            properties.entry(floe_store::PRINCIPAL.to_string()).or_insert(principal);
+            properties
+                .entry(floe_store::PRINCIPAL.to_string())
+                .or_insert(principal);
         }
         let location = loaded.metadata_location().map(str::to_string);
-        build_table(ident.clone(), location, loaded.metadata().clone(), &properties, &self.store)
+        build_table(
+            ident.clone(),
+            location,
+            loaded.metadata().clone(),
+            &properties,
+            &self.store,
+        )
     }
 }
 
 impl fmt::Debug for RestBackend {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RestBackend").field("name", &self.name).field("uri", &redact_uri(&self.uri)).finish()
+        f.debug_struct("RestBackend")
+            .field("name", &self.name)
+            .field("uri", &redact_uri(&self.uri))
+            .finish()
     }
 }
 
 /// The properties for a table's files: the client's merge of the server's, the table's and the user's, in which the
 /// user's win. A session token that was vended with other keys than the user's must not be mixed with them.
-fn file_properties(user: &HashMap<String, String>, merged: &HashMap<String, String>) -> HashMap<String, String> {
+fn file_properties(
+    user: &HashMap<String, String>,
+    merged: &HashMap<String, String>,
+) -> HashMap<String, String> {
     let mut properties = merged.clone();
     if user.contains_key("s3.access-key-id") && !user.contains_key("s3.session-token") {
         properties.remove("s3.session-token");
@@ -200,7 +242,10 @@ fn principal(uri: &str, user: &HashMap<String, String>) -> Option<String> {
 }
 
 fn escape_namespace(namespace: &NamespaceIdent) -> Result<NamespaceIdent> {
-    let levels = namespace.iter().map(|level| escape(level)).collect::<Result<Vec<_>>>()?;
+    let levels = namespace
+        .iter()
+        .map(|level| escape(level))
+        .collect::<Result<Vec<_>>>()?;
     NamespaceIdent::from_vec(levels).map_err(|e| Error::new(ErrorKind::Invalid, e.message()))
 }
 
@@ -208,7 +253,10 @@ fn escape_namespace(namespace: &NamespaceIdent) -> Result<NamespaceIdent> {
 /// for another table than was meant.
 fn escape(name: &str) -> Result<String> {
     if name.is_empty() || name == "." || name == ".." {
-        return Err(Error::new(ErrorKind::Invalid, format!("a REST catalog can't be asked for the name {name:?}")));
+        return Err(Error::new(
+            ErrorKind::Invalid,
+            format!("a REST catalog can't be asked for the name {name:?}"),
+        ));
     }
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
     let mut escaped = String::with_capacity(name.len());

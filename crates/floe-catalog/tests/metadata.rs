@@ -37,11 +37,20 @@ async fn plain_and_gzipped_files_of_any_name_are_read() {
         let path = dir.path().join(name);
         std::fs::write(&path, bytes).unwrap();
         let path = path.to_str().unwrap();
-        for location in [path.to_string(), format!("file:{path}"), format!("file://{path}")] {
-            let table = load(&location).await.unwrap_or_else(|e| panic!("{location}: {e:?}"));
+        for location in [
+            path.to_string(),
+            format!("file:{path}"),
+            format!("file://{path}"),
+        ] {
+            let table = load(&location)
+                .await
+                .unwrap_or_else(|e| panic!("{location}: {e:?}"));
             assert_eq!(table.metadata().uuid(), uuid);
             assert_eq!(table.identifier().to_string(), "football.events");
-            assert!(table.metadata_location().unwrap().ends_with(path), "{location}");
+            assert!(
+                table.metadata_location().unwrap().ends_with(path),
+                "{location}"
+            );
         }
     }
 }
@@ -86,7 +95,10 @@ async fn a_file_that_is_not_there_is_said_by_its_location() {
     let path = dir.path().join("v1.metadata.json");
     let error = load(path.to_str().unwrap()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::MetadataNotFound, "{error:?}");
-    assert!(error.to_string().contains(path.to_str().unwrap()) && error.hint().is_some(), "{error:?}");
+    assert!(
+        error.to_string().contains(path.to_str().unwrap()) && error.hint().is_some(),
+        "{error:?}"
+    );
 }
 
 #[tokio::test]

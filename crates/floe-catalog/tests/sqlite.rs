@@ -40,16 +40,34 @@ impl Database {
     async fn bare(file: &str, journal: SqliteJournalMode) -> Self {
         let dir = TempDir::new().unwrap();
         let path = dir.path().join(file);
-        let options = SqliteConnectOptions::new().filename(&path).create_if_missing(true).journal_mode(journal);
+        let options = SqliteConnectOptions::new()
+            .filename(&path)
+            .create_if_missing(true)
+            .journal_mode(journal);
         let writer = Mutex::new(options.connect().await.unwrap());
-        Self { dir, path, writer, name: "c".to_string() }
+        Self {
+            dir,
+            path,
+            writer,
+            name: "c".to_string(),
+        }
     }
 
     async fn execute(&self, sql: &str) {
-        sqlx::raw_sql(sql).execute(&mut *self.writer.lock().await).await.unwrap();
+        sqlx::raw_sql(sql)
+            .execute(&mut *self.writer.lock().await)
+            .await
+            .unwrap();
     }
 
-    async fn insert(&self, catalog: &str, namespace: &str, table: &str, location: Option<&str>, kind: Option<&str>) {
+    async fn insert(
+        &self,
+        catalog: &str,
+        namespace: &str,
+        table: &str,
+        location: Option<&str>,
+        kind: Option<&str>,
+    ) {
         sqlx::query("INSERT OR REPLACE INTO iceberg_tables VALUES ($1, $2, $3, $4, NULL, $5)")
             .bind(catalog)
             .bind(namespace)
@@ -62,7 +80,9 @@ impl Database {
     }
 
     async fn open(&self) -> Arc<dyn Catalog> {
-        open(&self.name, &format!("sqlite:///{}", self.path.display())).await.unwrap()
+        open(&self.name, &format!("sqlite:///{}", self.path.display()))
+            .await
+            .unwrap()
     }
 }
 
@@ -89,17 +109,27 @@ impl Lake for SqliteLake {
     }
 
     async fn create_namespace(&self, levels: &[&str]) {
-        sqlx::query("INSERT OR REPLACE INTO iceberg_namespace_properties VALUES ($1, $2, 'exists', 'true')")
-            .bind(&self.database.name)
-            .bind(levels.join("."))
-            .execute(&mut *self.database.writer.lock().await)
-            .await
-            .unwrap();
+        sqlx::query(
+            "INSERT OR REPLACE INTO iceberg_namespace_properties VALUES ($1, $2, 'exists', 'true')",
+        )
+        .bind(&self.database.name)
+        .bind(levels.join("."))
+        .execute(&mut *self.database.writer.lock().await)
+        .await
+        .unwrap();
     }
 
     async fn point(&self, levels: &[&str], table: &str, location: &str) {
         let namespace = levels.join(".");
-        self.database.insert(&self.database.name, &namespace, table, Some(location), Some("TABLE")).await;
+        self.database
+            .insert(
+                &self.database.name,
+                &namespace,
+                table,
+                Some(location),
+                Some("TABLE"),
+            )
+            .await;
     }
 
     async fn drop_table(&self, levels: &[&str], table: &str) {
@@ -134,11 +164,28 @@ async fn conforms_with_a_write_ahead_log() {
 async fn a_log_that_no_writer_keeps_open_is_read() {
     let database = Database::new(SqliteJournalMode::Wal).await;
     let files = TableFiles::new(database.dir.path());
-    database.insert("c", "ns", "t", Some(&files.write(1)), None).await;
-    let Database { dir: _dir, path, writer, .. } = database;
+    database
+        .insert("c", "ns", "t", Some(&files.write(1)), None)
+        .await;
+    let Database {
+        dir: _dir,
+        path,
+        writer,
+        ..
+    } = database;
     writer.into_inner().close().await.unwrap();
-    let catalog = open("c", &format!("sqlite:{}", path.display())).await.unwrap();
-    assert_eq!(catalog.load_table(&ident("ns", "t")).await.unwrap().metadata().uuid(), files.uuid);
+    let catalog = open("c", &format!("sqlite:{}", path.display()))
+        .await
+        .unwrap();
+    assert_eq!(
+        catalog
+            .load_table(&ident("ns", "t"))
+            .await
+            .unwrap()
+            .metadata()
+            .uuid(),
+        files.uuid
+    );
 }
 
 #[tokio::test]
@@ -154,19 +201,35 @@ async fn every_spelling_of_a_file_opens_it() {
         format!("jdbc:sqlite:file:{path}?cache=shared"),
         format!("sqlite+pysqlite:///{path}?timeout=5"),
     ] {
-        let catalog = open("c", &uri).await.unwrap_or_else(|e| panic!("{uri}: {e}"));
-        assert_eq!(catalog.list_namespaces(None).await.unwrap(), [namespace("ns")], "{uri}");
+        let catalog = open("c", &uri)
+            .await
+            .unwrap_or_else(|e| panic!("{uri}: {e}"));
+        assert_eq!(
+            catalog.list_namespaces(None).await.unwrap(),
+            [namespace("ns")],
+            "{uri}"
+        );
     }
 }
 
 #[tokio::test]
 async fn a_file_with_a_hostile_name_opens() {
-    for file in ["per%20cent.db", "que?ry.db", "ha#sh ünï'\".db", "file:x.db", "a=b&c.db"] {
+    for file in [
+        "per%20cent.db",
+        "que?ry.db",
+        "ha#sh ünï'\".db",
+        "file:x.db",
+        "a=b&c.db",
+    ] {
         let database = Database::bare(file, SqliteJournalMode::Delete).await;
         database.execute(SCHEMA).await;
         database.insert("c", "ns", "t", None, None).await;
         let catalog = database.open().await;
-        assert_eq!(catalog.list_namespaces(None).await.unwrap(), [namespace("ns")], "{file}");
+        assert_eq!(
+            catalog.list_namespaces(None).await.unwrap(),
+            [namespace("ns")],
+            "{file}"
+        );
     }
 }
 
@@ -174,14 +237,31 @@ async fn a_file_with_a_hostile_name_opens() {
 async fn a_file_that_does_not_exist_is_said_and_not_made() {
     let dir = TempDir::new().unwrap();
     let path = dir.path().join("no.db");
-    let error = open("c", &format!("sqlite:///{}", path.display())).await.unwrap_err();
+    let error = open("c", &format!("sqlite:///{}", path.display()))
+        .await
+        .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid);
-    assert!(error.to_string().contains(path.to_str().unwrap()) && error.hint().is_some(), "{error:?}");
+    assert!(
+        error.to_string().contains(path.to_str().unwrap()) && error.hint().is_some(),
+        "{error:?}"
+    );
     assert!(!path.exists());
-    let error = open("c", &format!("sqlite:///{}", dir.path().display())).await.unwrap_err();
+    let error = open("c", &format!("sqlite:///{}", dir.path().display()))
+        .await
+        .unwrap_err();
     assert!(error.to_string().contains("directory"), "{error}");
-    for uri in ["sqlite://", "sqlite:", "sqlite::memory:", "sqlite:///:memory:", "jdbc:sqlite:", "mysql://h/db", "x"] {
-        let error = connect("c", &properties(&[("uri", uri), ("type", "sql")]), &store()).await.unwrap_err();
+    for uri in [
+        "sqlite://",
+        "sqlite:",
+        "sqlite::memory:",
+        "sqlite:///:memory:",
+        "jdbc:sqlite:",
+        "mysql://h/db",
+        "x",
+    ] {
+        let error = connect("c", &properties(&[("uri", uri), ("type", "sql")]), &store())
+            .await
+            .unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Invalid, "{uri}: {error}");
     }
 }
@@ -193,11 +273,20 @@ async fn a_file_removed_or_replaced_later_is_noticed() {
     let other = Database::new(SqliteJournalMode::Delete).await;
     other.insert("c", "two", "t", None, None).await;
     let catalog = database.open().await;
-    assert_eq!(catalog.list_namespaces(None).await.unwrap(), [namespace("one")]);
+    assert_eq!(
+        catalog.list_namespaces(None).await.unwrap(),
+        [namespace("one")]
+    );
     std::fs::rename(&other.path, &database.path).unwrap();
-    assert_eq!(catalog.list_namespaces(None).await.unwrap(), [namespace("two")]);
+    assert_eq!(
+        catalog.list_namespaces(None).await.unwrap(),
+        [namespace("two")]
+    );
     std::fs::remove_file(&database.path).unwrap();
-    assert_eq!(catalog.list_namespaces(None).await.unwrap_err().kind(), ErrorKind::Invalid);
+    assert_eq!(
+        catalog.list_namespaces(None).await.unwrap_err().kind(),
+        ErrorKind::Invalid
+    );
     assert!(!database.path.exists());
 }
 
@@ -208,11 +297,17 @@ async fn what_is_no_database_is_told_apart() {
         let path = dir.path().join(file);
         std::fs::write(&path, bytes).unwrap();
         async move {
-            let catalog = open("c", &format!("sqlite:///{}", path.display())).await.unwrap();
+            let catalog = open("c", &format!("sqlite:///{}", path.display()))
+                .await
+                .unwrap();
             catalog.load_table(&ident("ns", "t")).await.unwrap_err()
         }
     };
-    let error = check("text.db", b"this is not a database, but it is long enough to look at".repeat(50)).await;
+    let error = check(
+        "text.db",
+        b"this is not a database, but it is long enough to look at".repeat(50),
+    )
+    .await;
     assert_eq!(error.kind(), ErrorKind::Corrupt, "{error:?}");
     let error = check("empty.db", Vec::new()).await;
     assert_eq!(error.kind(), ErrorKind::Invalid, "{error:?}");
@@ -223,13 +318,20 @@ async fn what_is_no_database_is_told_apart() {
 async fn a_damaged_database_is_corrupt() {
     let database = Database::new(SqliteJournalMode::Delete).await;
     for i in 0..500 {
-        database.insert("c", "ns", &format!("t{i}"), Some(&"x".repeat(200)), None).await;
+        database
+            .insert("c", "ns", &format!("t{i}"), Some(&"x".repeat(200)), None)
+            .await;
     }
     let mut bytes = std::fs::read(&database.path).unwrap();
     let keep = 4096.min(bytes.len());
     bytes[keep..].fill(0xa5);
     std::fs::write(&database.path, bytes).unwrap();
-    let error = database.open().await.list_tables(&namespace("ns")).await.unwrap_err();
+    let error = database
+        .open()
+        .await
+        .list_tables(&namespace("ns"))
+        .await
+        .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Corrupt, "{error:?}");
 }
 
@@ -237,10 +339,18 @@ async fn a_damaged_database_is_corrupt() {
 async fn a_database_without_the_catalogs_tables_says_so() {
     let database = Database::bare("other.db", SqliteJournalMode::Delete).await;
     database.execute("CREATE TABLE songs (title TEXT)").await;
-    let error = database.open().await.list_namespaces(None).await.unwrap_err();
+    let error = database
+        .open()
+        .await
+        .list_namespaces(None)
+        .await
+        .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid);
     assert!(error.to_string().contains("iceberg_tables"), "{error}");
-    assert!(error.to_string().contains(database.path.to_str().unwrap()), "{error}");
+    assert!(
+        error.to_string().contains(database.path.to_str().unwrap()),
+        "{error}"
+    );
 }
 
 #[tokio::test]
@@ -249,34 +359,74 @@ async fn the_schema_without_types_is_read() {
     database.execute(OLD_TABLES).await;
     database.execute(PROPERTIES).await;
     let files = TableFiles::new(database.dir.path());
-    let insert = format!("INSERT INTO iceberg_tables VALUES ('c', 'ns', 't', '{}', NULL)", files.write(1));
+    let insert = format!(
+        "INSERT INTO iceberg_tables VALUES ('c', 'ns', 't', '{}', NULL)",
+        files.write(1)
+    );
     database.execute(&insert).await;
     let catalog = database.open().await;
-    assert_eq!(catalog.list_tables(&namespace("ns")).await.unwrap(), [ident("ns", "t")]);
-    assert_eq!(catalog.load_table(&ident("ns", "t")).await.unwrap().metadata().uuid(), files.uuid);
+    assert_eq!(
+        catalog.list_tables(&namespace("ns")).await.unwrap(),
+        [ident("ns", "t")]
+    );
+    assert_eq!(
+        catalog
+            .load_table(&ident("ns", "t"))
+            .await
+            .unwrap()
+            .metadata()
+            .uuid(),
+        files.uuid
+    );
 }
 
 #[tokio::test]
 async fn views_are_no_tables() {
     let database = Database::new(SqliteJournalMode::Delete).await;
-    for (table, kind) in [("a", Some("TABLE")), ("b", None), ("c", Some("")), ("v", Some("VIEW"))] {
-        database.insert("c", "ns", table, Some("file:///nowhere"), kind).await;
+    for (table, kind) in [
+        ("a", Some("TABLE")),
+        ("b", None),
+        ("c", Some("")),
+        ("v", Some("VIEW")),
+    ] {
+        database
+            .insert("c", "ns", table, Some("file:///nowhere"), kind)
+            .await;
     }
-    database.insert("c", "views.only", "v", Some("file:///nowhere"), Some("VIEW")).await;
+    database
+        .insert(
+            "c",
+            "views.only",
+            "v",
+            Some("file:///nowhere"),
+            Some("VIEW"),
+        )
+        .await;
     let catalog = database.open().await;
     let tables = catalog.list_tables(&namespace("ns")).await.unwrap();
     assert_eq!(tables, ["a", "b", "c"].map(|table| ident("ns", table)));
     let error = catalog.load_table(&ident("ns", "v")).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::TableNotFound);
     assert!(error.hint().unwrap().contains("view"), "{error:?}");
-    assert_eq!(catalog.list_tables(&NamespaceIdent::from_strs(["views", "only"]).unwrap()).await.unwrap(), []);
+    assert_eq!(
+        catalog
+            .list_tables(&NamespaceIdent::from_strs(["views", "only"]).unwrap())
+            .await
+            .unwrap(),
+        []
+    );
 }
 
 #[tokio::test]
 async fn a_table_without_a_pointer_is_corrupt() {
     let database = Database::new(SqliteJournalMode::Delete).await;
     database.insert("c", "ns", "t", None, Some("TABLE")).await;
-    let error = database.open().await.load_table(&ident("ns", "t")).await.unwrap_err();
+    let error = database
+        .open()
+        .await
+        .load_table(&ident("ns", "t"))
+        .await
+        .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Corrupt, "{error:?}");
 }
 
@@ -292,27 +442,45 @@ async fn catalogs_in_one_database_are_apart_and_a_wrong_name_is_hinted_at() {
     ] {
         assert_eq!(error.kind(), ErrorKind::NamespaceNotFound);
         let hint = error.hint().unwrap();
-        assert!(hint.contains("\"prod\"") && hint.contains("\"it's\"") && hint.contains("\"c\""), "{hint}");
+        assert!(
+            hint.contains("\"prod\"") && hint.contains("\"it's\"") && hint.contains("\"c\""),
+            "{hint}"
+        );
     }
     assert_eq!(catalog.list_namespaces(None).await.unwrap(), []);
     database.insert("c", "mine", "t", None, None).await;
     let error = catalog.load_table(&ident("ns", "t")).await.unwrap_err();
-    assert_eq!((error.kind(), error.hint()), (ErrorKind::NamespaceNotFound, None));
+    assert_eq!(
+        (error.kind(), error.hint()),
+        (ErrorKind::NamespaceNotFound, None)
+    );
 }
 
 #[tokio::test]
 async fn reading_writes_nothing() {
     let database = Database::new(SqliteJournalMode::Delete).await;
     database.insert("c", "ns", "t", None, None).await;
-    let before = (std::fs::read(&database.path).unwrap(), files_of(database.dir.path()));
+    let before = (
+        std::fs::read(&database.path).unwrap(),
+        files_of(database.dir.path()),
+    );
     let catalog = database.open().await;
     catalog.list_namespaces(None).await.unwrap();
     catalog.load_table(&ident("ns", "t")).await.unwrap_err();
-    assert!(before == (std::fs::read(&database.path).unwrap(), files_of(database.dir.path())));
+    assert!(
+        before
+            == (
+                std::fs::read(&database.path).unwrap(),
+                files_of(database.dir.path())
+            )
+    );
 }
 
 fn files_of(dir: &Path) -> Vec<PathBuf> {
-    let mut files: Vec<_> = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut files: Vec<_> = std::fs::read_dir(dir)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
     files.sort();
     files
 }

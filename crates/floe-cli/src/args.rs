@@ -9,7 +9,12 @@ use crate::verbs::{cache, config, demo, scan, sql, table};
 
 /// Reads Apache Iceberg tables over slow lines: an immutable file crosses the line once.
 #[derive(Debug, Parser)]
-#[command(name = "floe", version, propagate_version = true, arg_required_else_help = true)]
+#[command(
+    name = "floe",
+    version,
+    propagate_version = true,
+    arg_required_else_help = true
+)]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) globals: Globals,

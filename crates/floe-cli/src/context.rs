@@ -34,14 +34,23 @@ impl Context {
 
     /// The SDK over that configuration.
     pub(crate) fn floe(&self, offline: bool) -> Result<Floe> {
-        Ok(Floe::builder().config(self.config(offline)?).offline(offline).build()?)
+        Ok(Floe::builder()
+            .config(self.config(offline)?)
+            .offline(offline)
+            .build()?)
     }
 
     /// Says which tables were read as they were seen last, for that is not how they may be now.
     pub(crate) fn tell_last_seen(&self, floe: &Floe) {
         for seen in floe.used_last_seen() {
-            let name = seen.ident().map(|ident| ident.to_string()).unwrap_or(seen.table);
-            self.ui.status(&format!("offline: {name} as it was seen last, {}", seen.seen.format("%Y-%m-%d %H:%M:%S UTC")));
+            let name = seen
+                .ident()
+                .map(|ident| ident.to_string())
+                .unwrap_or(seen.table);
+            self.ui.status(&format!(
+                "offline: {name} as it was seen last, {}",
+                seen.seen.format("%Y-%m-%d %H:%M:%S UTC")
+            ));
         }
     }
 }

@@ -46,8 +46,15 @@ fn code(error: &anyhow::Error) -> u8 {
     if error.chain().any(|cause| cause.is::<Usage>()) {
         return USAGE;
     }
-    let kind = error.chain().find_map(|cause| cause.downcast_ref::<floe::Error>()).map(floe::Error::kind);
-    if kind == Some(ErrorKind::Unexpected) { INTERNAL } else { UNMET }
+    let kind = error
+        .chain()
+        .find_map(|cause| cause.downcast_ref::<floe::Error>())
+        .map(floe::Error::kind);
+    if kind == Some(ErrorKind::Unexpected) {
+        INTERNAL
+    } else {
+        UNMET
+    }
 }
 
 fn text(error: &anyhow::Error) -> String {
@@ -69,9 +76,19 @@ fn text(error: &anyhow::Error) -> String {
 
 fn hint(error: &anyhow::Error) -> Option<String> {
     error.chain().find_map(|cause| {
-        let ours = cause.downcast_ref::<floe::Error>().and_then(floe::Error::hint);
-        let scan = || cause.downcast_ref::<floe_scan::Error>().and_then(floe_scan::Error::hint);
-        let store = || cause.downcast_ref::<floe_store::Error>().and_then(floe_store::Error::hint);
+        let ours = cause
+            .downcast_ref::<floe::Error>()
+            .and_then(floe::Error::hint);
+        let scan = || {
+            cause
+                .downcast_ref::<floe_scan::Error>()
+                .and_then(floe_scan::Error::hint)
+        };
+        let store = || {
+            cause
+                .downcast_ref::<floe_store::Error>()
+                .and_then(floe_store::Error::hint)
+        };
         ours.or_else(scan).or_else(store).map(str::to_string)
     })
 }
@@ -79,7 +96,9 @@ fn hint(error: &anyhow::Error) -> Option<String> {
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         let io = cause.downcast_ref::<io::Error>();
-        let json = cause.downcast_ref::<serde_json::Error>().and_then(serde_json::Error::io_error_kind);
+        let json = cause
+            .downcast_ref::<serde_json::Error>()
+            .and_then(serde_json::Error::io_error_kind);
         io.map(io::Error::kind).or(json) == Some(io::ErrorKind::BrokenPipe)
     })
 }
@@ -93,8 +112,14 @@ mod tests {
     #[test]
     fn a_cause_that_repeats_is_told_once() {
         let inner: anyhow::Result<()> = Err(anyhow::anyhow!("no route"));
-        let error = inner.context("can't fetch x: no route").context("can't read t").unwrap_err();
-        assert_eq!(text(&error), "Error: can't read t\nCaused by: can't fetch x: no route\n");
+        let error = inner
+            .context("can't fetch x: no route")
+            .context("can't read t")
+            .unwrap_err();
+        assert_eq!(
+            text(&error),
+            "Error: can't read t\nCaused by: can't fetch x: no route\n"
+        );
         assert_eq!(code(&error), UNMET);
     }
 
@@ -102,13 +127,19 @@ mod tests {
     fn kinds_become_exit_codes_and_hints_are_told() {
         let usage = Usage::error("two of one");
         assert_eq!(code(&usage), USAGE);
-        let bug = anyhow::Error::new(floe::Error::new(ErrorKind::Unexpected, "bug").with_hint("report it"));
-        assert_eq!((code(&bug), text(&bug)), (INTERNAL, "Error: bug\nHint: report it\n".to_string()));
+        let bug = anyhow::Error::new(
+            floe::Error::new(ErrorKind::Unexpected, "bug").with_hint("report it"),
+        );
+        assert_eq!(
+            (code(&bug), text(&bug)),
+            (INTERNAL, "Error: bug\nHint: report it\n".to_string())
+        );
     }
 
     #[test]
     fn a_reader_that_went_away_is_no_error() {
-        let gone = anyhow::Error::new(io::Error::from(io::ErrorKind::BrokenPipe)).context("writing rows");
+        let gone =
+            anyhow::Error::new(io::Error::from(io::ErrorKind::BrokenPipe)).context("writing rows");
         assert!(is_broken_pipe(&gone));
         assert!(!is_broken_pipe(&anyhow::anyhow!("else")));
     }

@@ -7,6 +7,7 @@
 //! ```
 
 mod args;
+mod backtraces;
 mod context;
 mod failure;
 mod output;
@@ -22,11 +23,17 @@ use crate::args::Cli;
 use crate::context::Context;
 
 fn main() -> ExitCode {
+    backtraces::leave_to_panics();
     let cli = Cli::parse();
     log_to_stderr();
-    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+    let runtime = match tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+    {
         Ok(runtime) => runtime,
-        Err(error) => return failure::report(&anyhow::Error::new(error).context("can't start the runtime")),
+        Err(error) => {
+            return failure::report(&anyhow::Error::new(error).context("can't start the runtime"));
+        }
     };
     let context = Context::new(cli.globals);
     let done = runtime.block_on(verbs::run(&context, cli.verb));
@@ -41,5 +48,9 @@ fn main() -> ExitCode {
 /// Logs are for who asks for them: `RUST_LOG` decides, and warnings are always told.
 fn log_to_stderr() {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("warn"));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(false).init();
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(false)
+        .init();
 }

@@ -30,7 +30,9 @@ impl Ui {
         if !self.shows_data() {
             return None;
         }
-        terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0)).filter(|width| *width > 0)
+        terminal_size::terminal_size_of(io::stdout())
+            .map(|(width, _)| usize::from(width.0))
+            .filter(|width| *width > 0)
     }
 
     /// A line of status.
@@ -68,7 +70,9 @@ impl Ui {
             return ProgressBar::hidden();
         }
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-        bar.set_style(ProgressStyle::with_template(template).expect("the templates of this file are right"));
+        bar.set_style(
+            ProgressStyle::with_template(template).expect("the templates of this file are right"),
+        );
         bar.set_message(what.to_string());
         bar.enable_steady_tick(Duration::from_millis(200));
         bar
@@ -114,8 +118,14 @@ mod tests {
 
     #[test]
     fn numbers_are_shown_as_people_read_them() {
-        assert_eq!([bytes(0), bytes(999), bytes(1000), bytes(999_999)], ["0 B", "999 B", "1.0 kB", "1.0 MB"]);
+        assert_eq!(
+            [bytes(0), bytes(999), bytes(1000), bytes(999_999)],
+            ["0 B", "999 B", "1.0 kB", "1.0 MB"]
+        );
         assert_eq!(bytes(121_100_000), "121.1 MB");
-        assert_eq!([count(0), count(999), count(1000), count(1_117_921)], ["0", "999", "1,000", "1,117,921"]);
+        assert_eq!(
+            [count(0), count(999), count(1000), count(1_117_921)],
+            ["0", "999", "1,000", "1,117,921"]
+        );
     }
 }

@@ -24,7 +24,10 @@ async fn a_wrong_command_line_is_usage() {
     ] {
         let run = lab.run(arguments).await;
         assert_eq!(run.code, 2, "{arguments:?}: {run:?}");
-        assert!(run.stdout.is_empty() && !run.stderr.is_empty(), "{arguments:?}: {run:?}");
+        assert!(
+            run.stdout.is_empty() && !run.stderr.is_empty(),
+            "{arguments:?}: {run:?}"
+        );
     }
     assert!(lab.run(&["--help"]).await.done().contains("scan"));
     assert!(!lab.run(&["--help"]).await.done().contains("demo-reader"));
@@ -35,21 +38,37 @@ async fn a_wrong_command_line_is_usage() {
 async fn without_a_catalog_the_error_says_how_to_name_one() {
     let lab = Lab::empty();
     let said = lab.run(&["scan", "football.events"]).await.failed(1);
-    assert!(said.starts_with("Error: ") && said.contains("\nHint: "), "{said}");
+    assert!(
+        said.starts_with("Error: ") && said.contains("\nHint: "),
+        "{said}"
+    );
     assert!(said.contains("--config"), "{said}");
-    let said = lab.run(&["--catalog", "nope", "table", "list"]).await.failed(1);
+    let said = lab
+        .run(&["--catalog", "nope", "table", "list"])
+        .await
+        .failed(1);
     assert!(said.contains("nope"), "{said}");
-    let said = lab.run(&["--config", "none.toml", "table", "list"]).await.failed(1);
+    let said = lab
+        .run(&["--config", "none.toml", "table", "list"])
+        .await
+        .failed(1);
     assert!(said.contains("none.toml"), "{said}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_reader_that_goes_away_is_no_error() {
     let lab = Lab::local().await;
-    for arguments in [&["scan", "football.events", "--json"][..], &["sql", "SELECT * FROM football.events a, football.events b"]] {
+    for arguments in [
+        &["scan", "football.events", "--json"][..],
+        &["sql", "SELECT * FROM football.events a, football.events b"],
+    ] {
         let mut command = lab.command(arguments);
         let run = tokio::task::spawn_blocking(move || {
-            let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+            let mut child = command
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped())
+                .spawn()
+                .unwrap();
             let mut stdout = child.stdout.take().unwrap();
             stdout.read_exact(&mut [0; 10]).unwrap();
             drop(stdout);
@@ -65,8 +84,17 @@ async fn logs_go_to_stderr_when_asked_for() {
     let lab = Lab::local().await;
     let mut command = lab.command(&["scan", "football.events", "--count"]);
     command.env("RUST_LOG", "floe_scan=debug");
-    let run = Run::from(tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap());
+    let run = Run::from(
+        tokio::task::spawn_blocking(move || command.output().unwrap())
+            .await
+            .unwrap(),
+    );
     assert_eq!(run.stdout, "60\n");
     assert!(!run.stderr.contains('\u{1b}'));
-    assert!(lab.run(&["scan", "football.events", "--count"]).await.stderr.is_empty());
+    assert!(
+        lab.run(&["scan", "football.events", "--count"])
+            .await
+            .stderr
+            .is_empty()
+    );
 }

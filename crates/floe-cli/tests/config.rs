@@ -6,7 +6,10 @@ use crate::support::{Lab, keys, lake};
 
 fn value<'a>(document: &'a Value, key: &str) -> &'a str {
     let entries = document["entries"].as_array().unwrap();
-    let entry = entries.iter().find(|entry| entry["key"] == key).unwrap_or_else(|| panic!("no {key} in {document}"));
+    let entry = entries
+        .iter()
+        .find(|entry| entry["key"] == key)
+        .unwrap_or_else(|| panic!("no {key} in {document}"));
     entry["value"].as_str().unwrap()
 }
 
@@ -30,7 +33,9 @@ async fn the_environment_goes_before_the_file() {
     let lab = Lab::local().await;
     let mut command = lab.command(&["config", "--json"]);
     command.env("PYICEBERG_CATALOG__DEMO__WAREHOUSE", "s3://elsewhere");
-    let output = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
+    let output = tokio::task::spawn_blocking(move || command.output().unwrap())
+        .await
+        .unwrap();
     let shown: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(value(&shown, "catalog.demo.warehouse"), "s3://elsewhere");
 }

@@ -2,7 +2,13 @@
 
 use crate::support::{Lab, lake};
 
-const ALL: [&str; 5] = ["scan", "football.events", "--where", "match_id < 123002", "--count"];
+const ALL: [&str; 5] = [
+    "scan",
+    "football.events",
+    "--where",
+    "match_id < 123002",
+    "--count",
+];
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_seen_is_read_offline_and_that_is_said() {
@@ -13,7 +19,11 @@ async fn what_was_seen_is_read_offline_and_that_is_said() {
     lab.cut().await;
 
     let run = lab.run(&["sql", filter, "--json", "--offline"]).await;
-    assert!(run.stderr.contains("offline: football.events as it was seen last"), "{run:?}");
+    assert!(
+        run.stderr
+            .contains("offline: football.events as it was seen last"),
+        "{run:?}"
+    );
     assert_eq!(run.json().as_array().unwrap().len(), 2);
     let run = lab.run(&[&ALL[..], &["--offline"]].concat()).await;
     assert!(run.stderr.contains("as it was seen last"), "{run:?}");
@@ -23,13 +33,32 @@ async fn what_was_seen_is_read_offline_and_that_is_said() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_not_cached_is_told_by_name() {
     let mut lab = Lab::remote(lake().await).await;
-    let said = lab.run(&[&ALL[..], &["--offline"]].concat()).await.failed(1);
-    assert!(said.contains("never asked") && said.contains("Hint: "), "{said}");
+    let said = lab
+        .run(&[&ALL[..], &["--offline"]].concat())
+        .await
+        .failed(1);
+    assert!(
+        said.contains("never asked") && said.contains("Hint: "),
+        "{said}"
+    );
     lab.run(&ALL).await.done();
     lab.cut().await;
-    let said = lab.run(&["scan", "football.events", "--where", "match_id = 123030", "--select", "second", "--offline"]).await;
+    let said = lab
+        .run(&[
+            "scan",
+            "football.events",
+            "--where",
+            "match_id = 123030",
+            "--select",
+            "second",
+            "--offline",
+        ])
+        .await;
     let said = said.stderr;
-    assert!(said.contains("Error: ") && said.contains(".parquet"), "{said}");
+    assert!(
+        said.contains("Error: ") && said.contains(".parquet"),
+        "{said}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

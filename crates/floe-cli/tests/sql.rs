@@ -17,8 +17,14 @@ async fn rows_come_as_a_table_or_as_objects() {
     );
     let objects = lab.run(&["sql", query, "--json"]).await.json();
     assert_eq!(objects[2], json!({"match_id": 123_002, "n": 1}));
-    assert_eq!(lab.run(&["sql", query, "--format", "json"]).await.json(), objects);
-    assert_eq!(lab.run(&["sql", query, "--format", "csv"]).await.done(), "match_id,n\n123000,1\n123001,1\n123002,1\n");
+    assert_eq!(
+        lab.run(&["sql", query, "--format", "json"]).await.json(),
+        objects
+    );
+    assert_eq!(
+        lab.run(&["sql", query, "--format", "csv"]).await.done(),
+        "match_id,n\n123000,1\n123001,1\n123002,1\n"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -29,8 +35,13 @@ async fn numbers_and_times_lose_nothing_in_json() {
                  DATE '2026-03-01' AS day, NULL AS nothing, 'a\"b' AS text";
     let text = lab.run(&["sql", query, "--json"]).await.done();
     for part in [
-        "\"big\":9223372036854775807", "\"small\":-9223372036854775808", "\"exact\":12345678901234567.89",
-        "\"at\":\"2026-03-01T12:00:00.123456\"", "\"day\":\"2026-03-01\"", "\"nothing\":null", "\"text\":\"a\\\"b\"",
+        "\"big\":9223372036854775807",
+        "\"small\":-9223372036854775808",
+        "\"exact\":12345678901234567.89",
+        "\"at\":\"2026-03-01T12:00:00.123456\"",
+        "\"day\":\"2026-03-01\"",
+        "\"nothing\":null",
+        "\"text\":\"a\\\"b\"",
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
@@ -41,11 +52,21 @@ async fn binary_forms_are_whole() {
     let lab = Lab::local().await;
     let query = "SELECT match_id FROM football.events";
     let arrow = lab.run(&["sql", query, "--format", "arrow"]).await;
-    let rows: usize = StreamReader::try_new(Cursor::new(&arrow.bytes), None).unwrap().map(|batch| batch.unwrap().num_rows()).sum();
+    let rows: usize = StreamReader::try_new(Cursor::new(&arrow.bytes), None)
+        .unwrap()
+        .map(|batch| batch.unwrap().num_rows())
+        .sum();
     assert_eq!(rows, 60);
     let parquet = lab.run(&["sql", query, "--format", "parquet"]).await;
     assert!(parquet.bytes.starts_with(b"PAR1") && parquet.bytes.ends_with(b"PAR1"));
-    let nothing = lab.run(&["sql", "SELECT match_id FROM football.events WHERE match_id = 1", "--format", "parquet"]).await;
+    let nothing = lab
+        .run(&[
+            "sql",
+            "SELECT match_id FROM football.events WHERE match_id = 1",
+            "--format",
+            "parquet",
+        ])
+        .await;
     assert!(nothing.bytes.ends_with(b"PAR1"));
 }
 
@@ -53,10 +74,23 @@ async fn binary_forms_are_whole() {
 async fn tables_of_several_namespaces_join_and_are_listed() {
     let lab = Lab::local().await;
     let joined = "SELECT count(*) AS n FROM crm.orders o JOIN demo.crm.customers c ON o.customer_id = c.customer_id";
-    assert!(lab.run(&["sql", joined, "--json"]).await.json()[0]["n"].as_u64().unwrap() > 0);
+    assert!(
+        lab.run(&["sql", joined, "--json"]).await.json()[0]["n"]
+            .as_u64()
+            .unwrap()
+            > 0
+    );
     let listed = lab.run(&["sql", "SHOW TABLES", "--json"]).await.json();
-    let names: Vec<_> = listed.as_array().unwrap().iter().map(|row| row["table_name"].as_str().unwrap()).collect();
-    assert!(names.contains(&"events") && names.contains(&"customers"), "{names:?}");
+    let names: Vec<_> = listed
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| row["table_name"].as_str().unwrap())
+        .collect();
+    assert!(
+        names.contains(&"events") && names.contains(&"customers"),
+        "{names:?}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -77,15 +111,30 @@ async fn what_cannot_be_answered_is_an_error_and_nothing_is_changed() {
     ] {
         let run = lab.run(&["sql", query]).await;
         assert_eq!(run.code, 1, "{query}: {run:?}");
-        assert!(run.stderr.starts_with("Error: ") && run.stderr.contains(says), "{query}: {run:?}");
+        assert!(
+            run.stderr.starts_with("Error: ") && run.stderr.contains(says),
+            "{query}: {run:?}"
+        );
     }
-    let said = lab.run(&["sql", "SELECT * FROM football.nope"]).await.failed(1);
+    let said = lab
+        .run(&["sql", "SELECT * FROM football.nope"])
+        .await
+        .failed(1);
     assert!(said.contains("Hint: floe table list"), "{said}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_plan_can_be_looked_at() {
     let lab = Lab::local().await;
-    let plan = lab.run(&["sql", "EXPLAIN SELECT second FROM football.events WHERE match_id = 123001"]).await.done();
-    assert!(plan.contains("FloeScanExec: table=football.events, files=1"), "{plan}");
+    let plan = lab
+        .run(&[
+            "sql",
+            "EXPLAIN SELECT second FROM football.events WHERE match_id = 123001",
+        ])
+        .await
+        .done();
+    assert!(
+        plan.contains("FloeScanExec: table=football.events, files=1"),
+        "{plan}"
+    );
 }

@@ -18,7 +18,16 @@ pub(crate) async fn lake() -> &'static Lake {
     static LAKE: OnceCell<Lake> = OnceCell::const_new();
     let build = || async {
         let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("floe-cli-lake");
-        Lake::build(dir, LakeConfig { rows: ROWS, other: OtherLake::Replace }, |_, _, _| ()).await.unwrap()
+        Lake::build(
+            dir,
+            LakeConfig {
+                rows: ROWS,
+                other: OtherLake::Replace,
+            },
+            |_, _, _| (),
+        )
+        .await
+        .unwrap()
     };
     LAKE.get_or_init(build).await
 }
@@ -32,21 +41,31 @@ pub(crate) struct Lab {
 impl Lab {
     /// Nothing is configured.
     pub(crate) fn empty() -> Self {
-        Self { dir: tempfile::tempdir().unwrap(), remote: None }
+        Self {
+            dir: tempfile::tempdir().unwrap(),
+            remote: None,
+        }
     }
 
     /// The lake's files are read from disk.
     pub(crate) async fn local() -> Self {
         let lab = Self::empty();
         let uri = lake().await.catalog().uri();
-        lab.write("floe.toml", &format!("[catalog.demo]\ntype = \"sql\"\nuri = \"{uri}\"\n[cache]\ndir = \"cache\"\n"));
+        lab.write(
+            "floe.toml",
+            &format!("[catalog.demo]\ntype = \"sql\"\nuri = \"{uri}\"\n[cache]\ndir = \"cache\"\n"),
+        );
         lab
     }
 
     /// The files of a lake are read from an S3 server behind a line that counts.
     pub(crate) async fn remote(lake: &Lake) -> Self {
-        let server = S3Server::start(lake.dir(), "key", "secret-of-the-test").await.unwrap();
-        let line = SlowLine::start(LineConfig::DIRECT, server.addr()).await.unwrap();
+        let server = S3Server::start(lake.dir(), "key", "secret-of-the-test")
+            .await
+            .unwrap();
+        let line = SlowLine::start(LineConfig::DIRECT, server.addr())
+            .await
+            .unwrap();
         let mut lab = Self::empty();
         lab.write(
             "floe.toml",
@@ -89,14 +108,21 @@ impl Lab {
 
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_floe"));
-        command.args(arguments).current_dir(self.dir.path()).env_clear().env("HOME", self.dir.path()).stdin(Stdio::null());
+        command
+            .args(arguments)
+            .current_dir(self.dir.path())
+            .env_clear()
+            .env("HOME", self.dir.path())
+            .stdin(Stdio::null());
         command
     }
 
     /// Runs the binary to its end, off the test's own threads: servers of the test go on meanwhile.
     pub(crate) async fn run(&self, arguments: &[&str]) -> Run {
         let mut command = self.command(arguments);
-        let output = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
+        let output = tokio::task::spawn_blocking(move || command.output().unwrap())
+            .await
+            .unwrap();
         Run::from(output)
     }
 }
@@ -146,7 +172,12 @@ impl Run {
 
 /// The keys of a JSON object, sorted.
 pub(crate) fn keys(value: &Value) -> Vec<&str> {
-    let mut keys: Vec<&str> = value.as_object().unwrap().keys().map(String::as_str).collect();
+    let mut keys: Vec<&str> = value
+        .as_object()
+        .unwrap()
+        .keys()
+        .map(String::as_str)
+        .collect();
     keys.sort_unstable();
     keys
 }

@@ -45,8 +45,17 @@ pub struct FloeCatalogList {
 impl FloeCatalogList {
     /// The catalogs of one query over this source.
     pub fn new(source: Arc<dyn TableSource>) -> Self {
-        let shared = Arc::new(Shared { source, loaded: Mutex::default(), listed: OnceCell::new() });
-        Self { root: Arc::new(FloeCatalogProvider { shared, parent: None }) }
+        let shared = Arc::new(Shared {
+            source,
+            loaded: Mutex::default(),
+            listed: OnceCell::new(),
+        });
+        Self {
+            root: Arc::new(FloeCatalogProvider {
+                shared,
+                parent: None,
+            }),
+        }
     }
 
     /// Lists namespaces and tables, which only `information_schema` and `SHOW` need.
@@ -60,7 +69,11 @@ impl CatalogProviderList for FloeCatalogList {
         self
     }
 
-    fn register_catalog(&self, _name: String, _catalog: Arc<dyn CatalogProvider>) -> Option<Arc<dyn CatalogProvider>> {
+    fn register_catalog(
+        &self,
+        _name: String,
+        _catalog: Arc<dyn CatalogProvider>,
+    ) -> Option<Arc<dyn CatalogProvider>> {
         // The session registers its own empty default catalog; ours takes the place.
         None
     }
@@ -73,7 +86,10 @@ impl CatalogProviderList for FloeCatalogList {
         if name == self.root.shared.source.name() {
             return Some(self.root.clone());
         }
-        Some(Arc::new(FloeCatalogProvider { shared: self.root.shared.clone(), parent: Some(name.to_string()) }))
+        Some(Arc::new(FloeCatalogProvider {
+            shared: self.root.shared.clone(),
+            parent: Some(name.to_string()),
+        }))
     }
 }
 
@@ -92,11 +108,17 @@ impl Shared {
     /// The table, loaded at most once.
     async fn table(&self, ident: TableIdent) -> DfResult<Option<Arc<FloeTable>>> {
         let cell = {
-            let mut loaded = self.loaded.lock().expect("no code panics while it holds this lock");
+            let mut loaded = self
+                .loaded
+                .lock()
+                .expect("no code panics while it holds this lock");
             loaded.entry(ident.clone()).or_default().clone()
         };
         let load = || async { Ok(self.source.table(&ident).await?.map(Arc::new)) };
-        cell.get_or_try_init(load).await.cloned().map_err(DataFusionError::External)
+        cell.get_or_try_init(load)
+            .await
+            .cloned()
+            .map_err(DataFusionError::External)
     }
 
     async fn list(&self) -> Result<&BTreeMap<String, Vec<String>>, SourceError> {
@@ -131,7 +153,11 @@ impl CatalogProvider for FloeCatalogProvider {
     }
 
     fn schema_names(&self) -> Vec<String> {
-        self.shared.listed.get().map(|listed| listed.keys().cloned().collect()).unwrap_or_default()
+        self.shared
+            .listed
+            .get()
+            .map(|listed| listed.keys().cloned().collect())
+            .unwrap_or_default()
     }
 
     fn schema(&self, name: &str) -> Option<Arc<dyn SchemaProvider>> {
@@ -139,7 +165,10 @@ impl CatalogProvider for FloeCatalogProvider {
             Some(parent) => format!("{parent}.{name}"),
             None => name.to_string(),
         };
-        Some(Arc::new(FloeSchemaProvider { shared: self.shared.clone(), path }))
+        Some(Arc::new(FloeSchemaProvider {
+            shared: self.shared.clone(),
+            path,
+        }))
     }
 }
 
@@ -157,13 +186,23 @@ impl SchemaProvider for FloeSchemaProvider {
     }
 
     fn table_names(&self) -> Vec<String> {
-        self.shared.listed.get().and_then(|listed| listed.get(&self.path)).cloned().unwrap_or_default()
+        self.shared
+            .listed
+            .get()
+            .and_then(|listed| listed.get(&self.path))
+            .cloned()
+            .unwrap_or_default()
     }
 
     async fn table(&self, name: &str) -> DfResult<Option<Arc<dyn TableProvider>>> {
         let parts: Vec<String> = self.path.split('.').map(str::to_string).collect();
-        let Ok(namespace) = NamespaceIdent::from_vec(parts) else { return Ok(None) };
-        let table = self.shared.table(TableIdent::new(namespace, name.to_string())).await?;
+        let Ok(namespace) = NamespaceIdent::from_vec(parts) else {
+            return Ok(None);
+        };
+        let table = self
+            .shared
+            .table(TableIdent::new(namespace, name.to_string()))
+            .await?;
         Ok(table.map(|table| table as Arc<dyn TableProvider>))
     }
 

@@ -29,15 +29,30 @@ pub(crate) struct Columns {
 
 impl Columns {
     /// The columns at these positions of the table's schema. For no position, the narrowest column is read.
-    pub(crate) fn at(table: &Schema, table_arrow: &ArrowSchemaRef, positions: &[usize]) -> Result<Self> {
+    pub(crate) fn at(
+        table: &Schema,
+        table_arrow: &ArrowSchemaRef,
+        positions: &[usize],
+    ) -> Result<Self> {
         let narrow = [narrowest(table)];
-        let positions = if positions.is_empty() { &narrow[..] } else { positions };
+        let positions = if positions.is_empty() {
+            &narrow[..]
+        } else {
+            positions
+        };
         let fields = table.as_struct().fields();
         let field_ids = positions.iter().map(|&p| fields[p].id).collect();
         let schema = table_arrow.project(positions).map_err(|source| {
-            Error::new(ErrorKind::Unexpected, "can't choose columns of the table's Arrow schema").with_source(source)
+            Error::new(
+                ErrorKind::Unexpected,
+                "can't choose columns of the table's Arrow schema",
+            )
+            .with_source(source)
         })?;
-        Ok(Self { field_ids, schema: Arc::new(schema) })
+        Ok(Self {
+            field_ids,
+            schema: Arc::new(schema),
+        })
     }
 
     /// Field ids in the order of the schema.
@@ -51,7 +66,10 @@ impl Columns {
     }
 
     /// The same rows under the declared schema.
-    pub(crate) fn conform(&self, batch: RecordBatch) -> std::result::Result<RecordBatch, arrow_schema::ArrowError> {
+    pub(crate) fn conform(
+        &self,
+        batch: RecordBatch,
+    ) -> std::result::Result<RecordBatch, arrow_schema::ArrowError> {
         if batch.num_columns() != self.schema.fields().len() {
             return Err(arrow_schema::ArrowError::SchemaError(format!(
                 "a batch has {} columns where {} were asked for",
@@ -60,7 +78,10 @@ impl Columns {
             )));
         }
         let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-        let strict = CastOptions { safe: false, ..CastOptions::default() };
+        let strict = CastOptions {
+            safe: false,
+            ..CastOptions::default()
+        };
         let columns = batch
             .columns()
             .iter()
@@ -79,15 +100,27 @@ impl Columns {
 
 /// Positions of the columns with these names, in the order asked for.
 pub(crate) fn positions(schema: &ArrowSchema, names: &[String], table: &str) -> Result<Vec<usize>> {
-    names.iter().map(|name| position(schema, name, table)).collect()
+    names
+        .iter()
+        .map(|name| position(schema, name, table))
+        .collect()
 }
 
 fn position(schema: &ArrowSchema, name: &str, table: &str) -> Result<usize> {
     schema.index_of(name).map_err(|_| {
-        let error = Error::new(ErrorKind::NotFound, format!("{table} has no column '{name}'"));
-        let similar = schema.fields().iter().find(|field| field.name().eq_ignore_ascii_case(name));
+        let error = Error::new(
+            ErrorKind::NotFound,
+            format!("{table} has no column '{name}'"),
+        );
+        let similar = schema
+            .fields()
+            .iter()
+            .find(|field| field.name().eq_ignore_ascii_case(name));
         match similar {
-            Some(field) => error.with_hint(format!("names are case-sensitive: it has '{}'", field.name())),
+            Some(field) => error.with_hint(format!(
+                "names are case-sensitive: it has '{}'",
+                field.name()
+            )),
             None => error.with_hint(format!("its columns are {}", known(schema))),
         }
     })
@@ -96,7 +129,12 @@ fn position(schema: &ArrowSchema, name: &str, table: &str) -> Result<usize> {
 /// The first names of a schema, for an error.
 fn known(schema: &ArrowSchema) -> String {
     const SHOWN: usize = 20;
-    let names: Vec<&str> = schema.fields().iter().take(SHOWN).map(|field| field.name().as_str()).collect();
+    let names: Vec<&str> = schema
+        .fields()
+        .iter()
+        .take(SHOWN)
+        .map(|field| field.name().as_str())
+        .collect();
     let rest = schema.fields().len().saturating_sub(SHOWN);
     match rest {
         0 => names.join(", "),

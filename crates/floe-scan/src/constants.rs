@@ -5,7 +5,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use iceberg::TableIdent;
-use iceberg::spec::{Literal, PartitionSpec, PrimitiveLiteral, PrimitiveType, SchemaRef, Struct, Transform};
+use iceberg::spec::{
+    Literal, PartitionSpec, PrimitiveLiteral, PrimitiveType, SchemaRef, Struct, Transform,
+};
 
 use crate::error::{Error, Result};
 use crate::snapshot::Position;
@@ -41,9 +43,16 @@ impl PartitionConstants {
     }
 
     /// The spec and the values to give iceberg-rust for a file of this spec and partition; `None` if none apply.
-    pub(crate) fn of(&self, spec: &Arc<PartitionSpec>, partition: &Struct) -> Result<Option<(Arc<PartitionSpec>, Struct)>> {
+    pub(crate) fn of(
+        &self,
+        spec: &Arc<PartitionSpec>,
+        partition: &Struct,
+    ) -> Result<Option<(Arc<PartitionSpec>, Struct)>> {
         let reduced = {
-            let mut by_spec = self.by_spec.lock().expect("no code panics while it holds this lock");
+            let mut by_spec = self
+                .by_spec
+                .lock()
+                .expect("no code panics while it holds this lock");
             match by_spec.get(&spec.spec_id()) {
                 Some(known) => known.clone(),
                 None => {
@@ -53,9 +62,16 @@ impl PartitionConstants {
                 }
             }
         };
-        let Some(reduced) = reduced else { return Ok(None) };
+        let Some(reduced) = reduced else {
+            return Ok(None);
+        };
         let values = reduced.fields.iter().map(|(position, primitive)| {
-            partition.fields().get(*position).cloned().flatten().map(|value| promote(value, primitive))
+            partition
+                .fields()
+                .get(*position)
+                .cloned()
+                .flatten()
+                .map(|value| promote(value, primitive))
         });
         Ok(Some((reduced.spec.clone(), Struct::from_iter(values))))
     }
@@ -67,37 +83,64 @@ impl PartitionConstants {
             if field.transform != Transform::Identity {
                 continue;
             }
-            let top_level = self.schema.as_struct().fields().iter().find(|column| column.id == field.source_id);
+            let top_level = self
+                .schema
+                .as_struct()
+                .fields()
+                .iter()
+                .find(|column| column.id == field.source_id);
             let Some(column) = top_level else { continue };
-            let Some(primitive) = column.field_type.as_primitive_type().filter(|primitive| fillable(primitive)) else {
+            let Some(primitive) = column
+                .field_type
+                .as_primitive_type()
+                .filter(|primitive| fillable(primitive))
+            else {
                 continue;
             };
             builder = builder
                 .add_partition_field(&column.name, &column.name, Transform::Identity)
-                .map_err(|source| Error::read(format!("can't use the partition spec of {}", self.table), source))?;
+                .map_err(|source| {
+                    Error::read(
+                        format!("can't use the partition spec of {}", self.table),
+                        source,
+                    )
+                })?;
             fields.push((position, primitive.clone()));
         }
         if fields.is_empty() {
             return Ok(None);
         }
-        let spec = builder
-            .build()
-            .map_err(|source| Error::read(format!("can't use the partition spec of {}", self.table), source))?;
-        Ok(Some(Arc::new(Reduced { spec: Arc::new(spec), fields })))
+        let spec = builder.build().map_err(|source| {
+            Error::read(
+                format!("can't use the partition spec of {}", self.table),
+                source,
+            )
+        })?;
+        Ok(Some(Arc::new(Reduced {
+            spec: Arc::new(spec),
+            fields,
+        })))
     }
 }
 
 /// Types whose constants iceberg-rust turns into Arrow faithfully.
 fn fillable(primitive: &PrimitiveType) -> bool {
     use PrimitiveType::{Boolean, Date, Double, Float, Int, Long, String, Timestamp, Timestamptz};
-    matches!(primitive, Boolean | Int | Long | Float | Double | Date | Timestamp | Timestamptz | String)
+    matches!(
+        primitive,
+        Boolean | Int | Long | Float | Double | Date | Timestamp | Timestamptz | String
+    )
 }
 
 /// Manifests hold a value in the type its column had when they were written.
 fn promote(value: Literal, primitive: &PrimitiveType) -> Literal {
     match (&value, primitive) {
-        (Literal::Primitive(PrimitiveLiteral::Int(v)), PrimitiveType::Long) => Literal::long(i64::from(*v)),
-        (Literal::Primitive(PrimitiveLiteral::Float(v)), PrimitiveType::Double) => Literal::double(f64::from(v.0)),
+        (Literal::Primitive(PrimitiveLiteral::Int(v)), PrimitiveType::Long) => {
+            Literal::long(i64::from(*v))
+        }
+        (Literal::Primitive(PrimitiveLiteral::Float(v)), PrimitiveType::Double) => {
+            Literal::double(f64::from(v.0))
+        }
         _ => value,
     }
 }

@@ -41,7 +41,8 @@ impl Filter {
         let expr = simplify(expr, &df_schema, &state).map_err(wrong)?;
         let found = expr.get_type(df_schema.as_ref()).map_err(wrong)?;
         if found != DataType::Boolean {
-            let message = format!("can't use '{text}' as a filter: its type is {found}, not Boolean");
+            let message =
+                format!("can't use '{text}' as a filter: its type is {found}, not Boolean");
             return Err(Error::new(ErrorKind::Invalid, message));
         }
         let mut columns = expr
@@ -68,15 +69,26 @@ impl Filter {
     }
 
     /// The filter over batches of this schema, which holds its columns.
-    pub(crate) fn physical(&self, schema: &ArrowSchemaRef) -> datafusion::error::Result<Arc<dyn PhysicalExpr>> {
+    pub(crate) fn physical(
+        &self,
+        schema: &ArrowSchemaRef,
+    ) -> datafusion::error::Result<Arc<dyn PhysicalExpr>> {
         let df_schema = DFSchema::try_from(schema.as_ref().clone())?;
-        SessionContext::new().state().create_physical_expr(self.expr.clone(), &df_schema)
+        SessionContext::new()
+            .state()
+            .create_physical_expr(self.expr.clone(), &df_schema)
     }
 }
 
 /// Coerces types and folds constants, as a query's optimizer would before it offers filters to a table.
-fn simplify(expr: Expr, schema: &Arc<DFSchema>, state: &SessionState) -> datafusion::error::Result<Expr> {
-    let context = SimplifyContext::default().with_schema(schema.clone()).with_current_time();
+fn simplify(
+    expr: Expr,
+    schema: &Arc<DFSchema>,
+    state: &SessionState,
+) -> datafusion::error::Result<Expr> {
+    let context = SimplifyContext::default()
+        .with_schema(schema.clone())
+        .with_current_time();
     let simplifier = ExprSimplifier::new(context);
     let mut expr = simplifier.coerce(expr, schema)?;
     for rewrite in state.analyzer().function_rewrites() {
@@ -98,8 +110,10 @@ impl PushableColumns {
     pub(crate) fn for_planning(schema: &Schema, metadata: &TableMetadata) -> Self {
         Self::choose(schema, |field, primitive| {
             use PrimitiveType::{Boolean, Date, Int, Long, String, Timestamp, Timestamptz};
-            matches!(primitive, Boolean | Int | Long | Date | Timestamp | Timestamptz | String)
-                && !was_promoted(field, metadata)
+            matches!(
+                primitive,
+                Boolean | Int | Long | Date | Timestamp | Timestamptz | String
+            ) && !was_promoted(field, metadata)
                 && !field.name.contains('.')
         })
     }
@@ -130,7 +144,9 @@ impl PushableColumns {
         Self(
             fields
                 .filter_map(|field| match field.field_type.as_ref() {
-                    Type::Primitive(primitive) if keep(field, primitive) => Some((field.name.clone(), primitive.clone())),
+                    Type::Primitive(primitive) if keep(field, primitive) => {
+                        Some((field.name.clone(), primitive.clone()))
+                    }
                     _ => None,
                 })
                 .collect(),
@@ -138,8 +154,14 @@ impl PushableColumns {
     }
 
     /// The part of a conjunction of filters that these columns allow; `None` if nothing does.
-    pub(crate) fn push_down<'a>(&self, filters: impl IntoIterator<Item = &'a Expr>) -> Option<Predicate> {
-        filters.into_iter().filter_map(|filter| self.convert(filter, false)).reduce(Predicate::and)
+    pub(crate) fn push_down<'a>(
+        &self,
+        filters: impl IntoIterator<Item = &'a Expr>,
+    ) -> Option<Predicate> {
+        filters
+            .into_iter()
+            .filter_map(|filter| self.convert(filter, false))
+            .reduce(Predicate::and)
     }
 
     /// Whether any part of this filter can be pushed down.
@@ -165,7 +187,9 @@ impl PushableColumns {
                 both(low, high)
             }
             Expr::Column(column) => match self.column(column)? {
-                (reference, PrimitiveType::Boolean) => Some(reference.equal_to(Datum::bool(!negated))),
+                (reference, PrimitiveType::Boolean) => {
+                    Some(reference.equal_to(Datum::bool(!negated)))
+                }
                 _ => None,
             },
             _ => None,
@@ -205,13 +229,21 @@ impl PushableColumns {
     }
 
     fn null(&self, inner: &Expr, wants_null: bool) -> Option<Predicate> {
-        let Expr::Column(column) = inner else { return None };
+        let Expr::Column(column) = inner else {
+            return None;
+        };
         let (reference, _) = self.column(column)?;
-        Some(if wants_null { reference.is_null() } else { reference.is_not_null() })
+        Some(if wants_null {
+            reference.is_null()
+        } else {
+            reference.is_not_null()
+        })
     }
 
     fn in_list(&self, list: &InList, negated: bool) -> Option<Predicate> {
-        let Expr::Column(column) = list.expr.as_ref() else { return None };
+        let Expr::Column(column) = list.expr.as_ref() else {
+            return None;
+        };
         let (reference, primitive) = self.column(column)?;
         let datums = list
             .list
@@ -221,7 +253,11 @@ impl PushableColumns {
                 _ => None,
             })
             .collect::<Option<Vec<Datum>>>()?;
-        Some(if list.negated == negated { reference.is_in(datums) } else { reference.is_not_in(datums) })
+        Some(if list.negated == negated {
+            reference.is_in(datums)
+        } else {
+            reference.is_not_in(datums)
+        })
     }
 
     /// `LIKE 'prefix%'` and nothing else; its negation is left to the rows.
@@ -233,17 +269,22 @@ impl PushableColumns {
         };
         let prefix = pattern.strip_suffix('%')?;
         let plain = !prefix.is_empty() && !prefix.contains(['%', '_', '\\']);
-        if !plain || like.case_insensitive || like.escape_char.is_some() || like.negated || negated {
+        if !plain || like.case_insensitive || like.escape_char.is_some() || like.negated || negated
+        {
             return None;
         }
         match self.column(column)? {
-            (reference, PrimitiveType::String) => Some(reference.starts_with(Datum::string(prefix))),
+            (reference, PrimitiveType::String) => {
+                Some(reference.starts_with(Datum::string(prefix)))
+            }
             _ => None,
         }
     }
 
     fn column(&self, column: &Column) -> Option<(Reference, &PrimitiveType)> {
-        self.0.get(&column.name).map(|primitive| (Reference::new(&column.name), primitive))
+        self.0
+            .get(&column.name)
+            .map(|primitive| (Reference::new(&column.name), primitive))
     }
 }
 
@@ -262,7 +303,9 @@ fn datum(value: &ScalarValue, primitive: &PrimitiveType) -> Option<Datum> {
         (PrimitiveType::Long, ScalarValue::Int64(Some(v))) => Some(Datum::long(*v)),
         (PrimitiveType::Date, ScalarValue::Date32(Some(v))) => Some(Datum::date(*v)),
         (PrimitiveType::String, ScalarValue::Utf8(Some(v))) => Some(Datum::string(v)),
-        (PrimitiveType::Timestamp, ScalarValue::TimestampMicrosecond(Some(v), None)) => Some(Datum::timestamp_micros(*v)),
+        (PrimitiveType::Timestamp, ScalarValue::TimestampMicrosecond(Some(v), None)) => {
+            Some(Datum::timestamp_micros(*v))
+        }
         (PrimitiveType::Timestamptz, ScalarValue::TimestampMicrosecond(Some(v), Some(_))) => {
             Some(Datum::timestamptz_micros(*v))
         }

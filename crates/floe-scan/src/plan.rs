@@ -10,7 +10,8 @@ use futures::{FutureExt, StreamExt, TryStreamExt};
 use iceberg::expr::{Bind, BoundPredicate};
 use iceberg::scan::FileScanTask;
 use iceberg::spec::{
-    DataContentType, DataFileFormat, ManifestContentType, ManifestFile, ManifestList, PartitionSpec, Schema,
+    DataContentType, DataFileFormat, ManifestContentType, ManifestFile, ManifestList,
+    PartitionSpec, Schema,
 };
 use tracing::Instrument;
 
@@ -48,26 +49,44 @@ pub(crate) struct Plan {
 
 impl Plan {
     /// Plans the scan of `wanted` at this position. A table without a snapshot gives no files.
-    pub(crate) async fn start(store: &Store, position: &Position, wanted: &Wanted<'_>) -> Result<Self> {
+    pub(crate) async fn start(
+        store: &Store,
+        position: &Position,
+        wanted: &Wanted<'_>,
+    ) -> Result<Self> {
         let span = tracing::debug_span!("plan", table = %position.table().identifier());
-        Self::start_inner(store, position, wanted).instrument(span).await
+        Self::start_inner(store, position, wanted)
+            .instrument(span)
+            .await
     }
 
     async fn start_inner(store: &Store, position: &Position, wanted: &Wanted<'_>) -> Result<Self> {
         let Some(snapshot) = position.snapshot() else {
             let tasks = stream::empty().boxed();
-            return Ok(Self { metadata: Vec::new(), has_deletes: false, filters_rows: false, tasks });
+            return Ok(Self {
+                metadata: Vec::new(),
+                has_deletes: false,
+                filters_rows: false,
+                tasks,
+            });
         };
         let table = position.table();
         let manifests = read_manifest_list(store, position).await?;
         let mut metadata = vec![(snapshot.manifest_list().to_string(), None)];
-        metadata.extend(manifests.entries().iter().map(|m| (m.manifest_path.clone(), u64::try_from(m.manifest_length).ok())));
+        metadata.extend(manifests.entries().iter().map(|m| {
+            (
+                m.manifest_path.clone(),
+                u64::try_from(m.manifest_length).ok(),
+            )
+        }));
 
         let deletes = live_of(&manifests, ManifestContentType::Deletes);
         for manifest in &deletes {
             check_deletes(store, position, manifest).await?;
         }
-        let specs = Arc::new(SpecOfFile::find(position, &live_of(&manifests, ManifestContentType::Data)).await?);
+        let specs = Arc::new(
+            SpecOfFile::find(position, &live_of(&manifests, ManifestContentType::Data)).await?,
+        );
 
         let pruning = prunable(position, &manifests)
             .then(|| PushableColumns::for_planning(position.schema(), table.metadata()))
@@ -84,19 +103,36 @@ impl Plan {
             tracing::debug!(%predicate, "pruning files");
             scan = scan.with_filter(predicate);
         }
-        let planning = |source| Error::read(format!("can't plan the scan of {}", table.identifier()), source);
-        let files = scan.build().map_err(planning)?.plan_files().await.map_err(planning)?;
+        let planning = |source| {
+            Error::read(
+                format!("can't plan the scan of {}", table.identifier()),
+                source,
+            )
+        };
+        let files = scan
+            .build()
+            .map_err(planning)?
+            .plan_files()
+            .await
+            .map_err(planning)?;
 
         let store = store.clone();
         let constants = PartitionConstants::new(position);
         let name = table.identifier().to_string();
         let tasks = files
             .map(move |task| {
-                let task = task.map_err(|source| Error::read(format!("can't plan the scan of {name}"), source))?;
+                let task = task.map_err(|source| {
+                    Error::read(format!("can't plan the scan of {name}"), source)
+                })?;
                 finish(task, &store, &specs, &constants, reading.as_ref().as_ref())
             })
             .boxed();
-        Ok(Self { metadata, has_deletes: !deletes.is_empty(), filters_rows, tasks })
+        Ok(Self {
+            metadata,
+            has_deletes: !deletes.is_empty(),
+            filters_rows,
+            tasks,
+        })
     }
 
     /// Every file of the plan.
@@ -108,11 +144,21 @@ impl Plan {
 /// Reads the manifest list, and tells the store how long its manifests are.
 async fn read_manifest_list(store: &Store, position: &Position) -> Result<ManifestList> {
     let table = position.table();
-    let snapshot = position.snapshot().expect("only called for a position that has a snapshot");
-    let list = table.manifest_list_reader(snapshot).load().await.map_err(|source| {
-        let what = format!("can't read the manifest list {} of {}", snapshot.manifest_list(), table.identifier());
-        Error::read(what, source)
-    })?;
+    let snapshot = position
+        .snapshot()
+        .expect("only called for a position that has a snapshot");
+    let list = table
+        .manifest_list_reader(snapshot)
+        .load()
+        .await
+        .map_err(|source| {
+            let what = format!(
+                "can't read the manifest list {} of {}",
+                snapshot.manifest_list(),
+                table.identifier()
+            );
+            Error::read(what, source)
+        })?;
     for manifest in list.entries() {
         if let Ok(length) = u64::try_from(manifest.manifest_length) {
             store.expect_length(&manifest.manifest_path, length);
@@ -122,30 +168,45 @@ async fn read_manifest_list(store: &Store, position: &Position) -> Result<Manife
 }
 
 fn live_of(manifests: &ManifestList, content: ManifestContentType) -> Vec<&ManifestFile> {
-    let live = |m: &&ManifestFile| m.content == content && (m.has_added_files() || m.has_existing_files());
+    let live =
+        |m: &&ManifestFile| m.content == content && (m.has_added_files() || m.has_existing_files());
     manifests.entries().iter().filter(live).collect()
 }
 
 /// Refuses delete files that iceberg-rust would misread or skip in silence.
 async fn check_deletes(store: &Store, position: &Position, manifest: &ManifestFile) -> Result<()> {
     let what = || format!("can't read the manifest {}", manifest.manifest_path);
-    let read = manifest.load_manifest(position.table().file_io()).await.map_err(|source| Error::read(what(), source))?;
+    let read = manifest
+        .load_manifest(position.table().file_io())
+        .await
+        .map_err(|source| Error::read(what(), source))?;
     for entry in read.entries().iter().filter(|entry| entry.is_alive()) {
         store.expect_length(entry.file_path(), entry.file_size_in_bytes());
         let feature = match (entry.file_format(), entry.content_type()) {
             (DataFileFormat::Parquet, _) => continue,
             (DataFileFormat::Puffin, _) => "a deletion vector".to_string(),
-            (format, DataContentType::EqualityDeletes) => format!("equality deletes written as {format}"),
+            (format, DataContentType::EqualityDeletes) => {
+                format!("equality deletes written as {format}")
+            }
             (format, _) => format!("position deletes written as {format}"),
         };
-        return Err(unsupported(position.table().identifier(), entry.file_path(), &feature));
+        return Err(unsupported(
+            position.table().identifier(),
+            entry.file_path(),
+            &feature,
+        ));
     }
     Ok(())
 }
 
 fn unsupported(table: impl std::fmt::Display, file: &str, feature: &str) -> Error {
-    Error::new(ErrorKind::Unsupported, format!("can't read {table}: {file} is {feature}, which floe can't read yet"))
-        .with_hint("rewrite the table's data files with the engine that wrote them, or read an older snapshot")
+    Error::new(
+        ErrorKind::Unsupported,
+        format!("can't read {table}: {file} is {feature}, which floe can't read yet"),
+    )
+    .with_hint(
+        "rewrite the table's data files with the engine that wrote them, or read an older snapshot",
+    )
 }
 
 /// Which partition spec a data file was written with; iceberg-rust's tasks don't say.
@@ -158,13 +219,23 @@ enum SpecOfFile {
 impl SpecOfFile {
     async fn find(position: &Position, manifests: &[&ManifestFile]) -> Result<Self> {
         let metadata = position.table().metadata();
-        let ids: BTreeSet<i32> = manifests.iter().map(|manifest| manifest.partition_spec_id).collect();
+        let ids: BTreeSet<i32> = manifests
+            .iter()
+            .map(|manifest| manifest.partition_spec_id)
+            .collect();
         let mut ids_left = ids.iter();
         if let (first, None) = (ids_left.next(), ids_left.next()) {
-            return Ok(Self::One(first.and_then(|id| metadata.partition_spec_by_id(*id)).cloned()));
+            return Ok(Self::One(
+                first
+                    .and_then(|id| metadata.partition_spec_by_id(*id))
+                    .cloned(),
+            ));
         }
         let io = position.table().file_io();
-        let reads: Vec<_> = manifests.iter().map(|manifest| manifest_paths(manifest, io).boxed()).collect();
+        let reads: Vec<_> = manifests
+            .iter()
+            .map(|manifest| manifest_paths(manifest, io).boxed())
+            .collect();
         let mut reads = stream::iter(reads).buffer_unordered(MANIFEST_CONCURRENCY);
         let mut by_path = HashMap::new();
         while let Some((id, paths)) = reads.try_next().await? {
@@ -184,13 +255,21 @@ impl SpecOfFile {
 }
 
 /// The live data files of a manifest, with its partition spec's id.
-async fn manifest_paths(manifest: &ManifestFile, io: &iceberg::io::FileIO) -> Result<(i32, Vec<String>)> {
-    let read = manifest
-        .load_manifest(io)
-        .await
-        .map_err(|source| Error::read(format!("can't read the manifest {}", manifest.manifest_path), source))?;
+async fn manifest_paths(
+    manifest: &ManifestFile,
+    io: &iceberg::io::FileIO,
+) -> Result<(i32, Vec<String>)> {
+    let read = manifest.load_manifest(io).await.map_err(|source| {
+        Error::read(
+            format!("can't read the manifest {}", manifest.manifest_path),
+            source,
+        )
+    })?;
     let live = read.entries().iter().filter(|entry| entry.is_alive());
-    Ok((manifest.partition_spec_id, live.map(|entry| entry.file_path().to_string()).collect()))
+    Ok((
+        manifest.partition_spec_id,
+        live.map(|entry| entry.file_path().to_string()).collect(),
+    ))
 }
 
 /// Whether iceberg-rust can project filters to the partitions of every manifest: a spec whose source column was
@@ -200,23 +279,39 @@ fn prunable(position: &Position, manifests: &ManifestList) -> bool {
     manifests.entries().iter().all(|manifest| {
         metadata
             .partition_spec_by_id(manifest.partition_spec_id)
-            .is_some_and(|spec| spec.fields().iter().all(|field| position.schema().field_by_id(field.source_id).is_some()))
+            .is_some_and(|spec| {
+                spec.fields()
+                    .iter()
+                    .all(|field| position.schema().field_by_id(field.source_id).is_some())
+            })
     })
 }
 
 fn reader_predicate(position: &Position, wanted: &Wanted<'_>) -> Result<Option<BoundPredicate>> {
     let columns = PushableColumns::for_reading(position.schema(), position.table().metadata());
-    let Some(predicate) = columns.push_down(wanted.filters.iter().copied()) else { return Ok(None) };
-    let bound = predicate.rewrite_not().bind(position.schema().clone(), true);
-    bound.map(Some).map_err(|source| Error::read("can't bind a filter to the table's schema", source))
+    let Some(predicate) = columns.push_down(wanted.filters.iter().copied()) else {
+        return Ok(None);
+    };
+    let bound = predicate
+        .rewrite_not()
+        .bind(position.schema().clone(), true);
+    bound
+        .map(Some)
+        .map_err(|source| Error::read("can't bind a filter to the table's schema", source))
 }
 
 fn column_names(schema: &Schema, ids: &[i32]) -> Result<Vec<String>> {
     ids.iter()
         .map(|&id| {
-            schema.name_by_field_id(id).map(str::to_string).ok_or_else(|| {
-                Error::new(ErrorKind::Unexpected, format!("the table's schema has no field of id {id}"))
-            })
+            schema
+                .name_by_field_id(id)
+                .map(str::to_string)
+                .ok_or_else(|| {
+                    Error::new(
+                        ErrorKind::Unexpected,
+                        format!("the table's schema has no field of id {id}"),
+                    )
+                })
         })
         .collect()
 }
@@ -231,7 +326,11 @@ fn finish(
 ) -> Result<FileScanTask> {
     if task.data_file_format != DataFileFormat::Parquet {
         let feature = format!("a data file written as {}", task.data_file_format);
-        return Err(unsupported(constants.table(), &task.data_file_path, &feature));
+        return Err(unsupported(
+            constants.table(),
+            &task.data_file_path,
+            &feature,
+        ));
     }
     store.expect_length(&task.data_file_path, task.file_size_in_bytes);
     for delete in &task.deletes {

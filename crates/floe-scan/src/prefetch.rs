@@ -44,7 +44,10 @@ const PIECE: u64 = 16 * 1024 * 1024;
 
 /// One file to fetch.
 enum Fetch {
-    Whole { location: String, length: u64 },
+    Whole {
+        location: String,
+        length: u64,
+    },
     /// A large file of which the scan needs some columns only.
     Columns(Box<FileScanTask>),
 }
@@ -63,15 +66,30 @@ impl Fetch {
 /// A file that is in the cache already costs no request, so that a warm-up broken off is resumed by starting it again.
 /// Limit and row filter don't narrow it: files are chosen by pruning alone. With a selection of columns, files longer
 /// than the store fetches whole are read by those columns.
-pub async fn prefetch(scan: &Scan, concurrency: usize, progress: impl Fn(Progress)) -> Result<Prefetched> {
+pub async fn prefetch(
+    scan: &Scan,
+    concurrency: usize,
+    progress: impl Fn(Progress),
+) -> Result<Prefetched> {
     let (plan, reader) = scan.for_prefetch().await?;
-    let mut locations: Vec<String> = plan.metadata.iter().map(|(location, _)| location.clone()).collect();
-    let metadata_bytes = plan.metadata.iter().filter_map(|(_, length)| *length).sum::<u64>();
+    let mut locations: Vec<String> = plan
+        .metadata
+        .iter()
+        .map(|(location, _)| location.clone())
+        .collect();
+    let metadata_bytes = plan
+        .metadata
+        .iter()
+        .filter_map(|(_, length)| *length)
+        .sum::<u64>();
     let metadata_files = plan.metadata.len() as u64;
     // Pruning skips manifests that no row can come from; warming fetches them too, since another query may not.
     let manifests = plan.metadata.clone();
     let tasks: Vec<FileScanTask> = plan.tasks.try_collect().await?;
-    let fetches = fetches(tasks, scan.is_projected().then(|| whole_file_bytes(scan.store())));
+    let fetches = fetches(
+        tasks,
+        scan.is_projected().then(|| whole_file_bytes(scan.store())),
+    );
 
     locations.extend(fetches.keys().cloned());
     let mut at = Progress {
@@ -81,12 +99,26 @@ pub async fn prefetch(scan: &Scan, concurrency: usize, progress: impl Fn(Progres
     };
     progress(at);
     let reader = Arc::new(reader);
-    let metadata = manifests.into_iter().map(|(location, length)| (length, Fetch::Whole { location, length: length.unwrap_or(0) }));
-    let files = fetches.into_values().map(|fetch| (Some(fetch.length()), fetch));
+    let metadata = manifests.into_iter().map(|(location, length)| {
+        (
+            length,
+            Fetch::Whole {
+                location,
+                length: length.unwrap_or(0),
+            },
+        )
+    });
+    let files = fetches
+        .into_values()
+        .map(|fetch| (Some(fetch.length()), fetch));
     let mut done = stream::iter(metadata.chain(files))
         .map(|(length, fetch)| {
             let reader = reader.clone();
-            async move { run(fetch, length.is_some(), &reader).await.map(|()| length.unwrap_or(0)) }
+            async move {
+                run(fetch, length.is_some(), &reader)
+                    .await
+                    .map(|()| length.unwrap_or(0))
+            }
         })
         .buffer_unordered(concurrency.max(1));
     while let Some(bytes) = done.try_next().await? {
@@ -94,35 +126,74 @@ pub async fn prefetch(scan: &Scan, concurrency: usize, progress: impl Fn(Progres
         at.bytes_done += bytes;
         progress(at);
     }
-    Ok(Prefetched { progress: at, locations })
+    Ok(Prefetched {
+        progress: at,
+        locations,
+    })
 }
 
 /// Fetches the files that one snapshot added to its table: its manifest list, its own manifests, and what they add.
-pub async fn prefetch_added(store: &Store, table: &Table, snapshot: &SnapshotRef, concurrency: usize) -> Result<Progress> {
-    let list = table.manifest_list_reader(snapshot).load().await.map_err(|source| {
-        Error::read(format!("can't read the manifest list {}", snapshot.manifest_list()), source)
-    })?;
+pub async fn prefetch_added(
+    store: &Store,
+    table: &Table,
+    snapshot: &SnapshotRef,
+    concurrency: usize,
+) -> Result<Progress> {
+    let list = table
+        .manifest_list_reader(snapshot)
+        .load()
+        .await
+        .map_err(|source| {
+            Error::read(
+                format!("can't read the manifest list {}", snapshot.manifest_list()),
+                source,
+            )
+        })?;
     let io = table.file_io();
-    let mut at = Progress { files_done: 1, files_total: 1, ..Progress::default() };
+    let mut at = Progress {
+        files_done: 1,
+        files_total: 1,
+        ..Progress::default()
+    };
     let mut added = Vec::new();
-    for manifest in list.entries().iter().filter(|manifest| manifest.added_snapshot_id == snapshot.snapshot_id()) {
+    for manifest in list
+        .entries()
+        .iter()
+        .filter(|manifest| manifest.added_snapshot_id == snapshot.snapshot_id())
+    {
         let length = u64::try_from(manifest.manifest_length).unwrap_or_default();
         store.expect_length(&manifest.manifest_path, length);
-        let read = manifest
-            .load_manifest(io)
-            .await
-            .map_err(|source| Error::read(format!("can't read the manifest {}", manifest.manifest_path), source))?;
+        let read = manifest.load_manifest(io).await.map_err(|source| {
+            Error::read(
+                format!("can't read the manifest {}", manifest.manifest_path),
+                source,
+            )
+        })?;
         (at.files_done, at.bytes_done) = (at.files_done + 1, at.bytes_done + length);
-        added.extend(read.entries().iter().filter(|entry| entry.status() == ManifestStatus::Added).cloned());
+        added.extend(
+            read.entries()
+                .iter()
+                .filter(|entry| entry.status() == ManifestStatus::Added)
+                .cloned(),
+        );
     }
     at.files_total = at.files_done + added.len() as u64;
-    at.bytes_total = at.bytes_done + added.iter().map(|entry| entry.file_size_in_bytes()).sum::<u64>();
+    at.bytes_total = at.bytes_done
+        + added
+            .iter()
+            .map(|entry| entry.file_size_in_bytes())
+            .sum::<u64>();
     let reads: Vec<_> = added
         .iter()
         .map(|entry| {
             let length = entry.file_size_in_bytes();
             store.expect_length(entry.file_path(), length);
-            async move { read_whole(io, entry.file_path(), length).await.map(|()| length) }.boxed()
+            async move {
+                read_whole(io, entry.file_path(), length)
+                    .await
+                    .map(|()| length)
+            }
+            .boxed()
         })
         .collect();
     let mut done = stream::iter(reads).buffer_unordered(concurrency.max(1));
@@ -140,19 +211,38 @@ pub async fn reachable(store: &Store, table: &Table) -> Result<Vec<String>> {
     let mut live = HashSet::new();
     let mut manifests = HashMap::new();
     for snapshot in table.metadata().snapshots() {
-        let list = table.manifest_list_reader(snapshot).load().await.map_err(|source| {
-            Error::read(format!("can't read the manifest list {}", snapshot.manifest_list()), source)
-        })?;
+        let list = table
+            .manifest_list_reader(snapshot)
+            .load()
+            .await
+            .map_err(|source| {
+                Error::read(
+                    format!("can't read the manifest list {}", snapshot.manifest_list()),
+                    source,
+                )
+            })?;
         live.insert(snapshot.manifest_list().to_string());
-        manifests.extend(list.consume_entries().into_iter().map(|manifest| (manifest.manifest_path.clone(), manifest)));
+        manifests.extend(
+            list.consume_entries()
+                .into_iter()
+                .map(|manifest| (manifest.manifest_path.clone(), manifest)),
+        );
     }
     for (path, manifest) in manifests {
-        store.expect_length(&path, u64::try_from(manifest.manifest_length).unwrap_or_default());
+        store.expect_length(
+            &path,
+            u64::try_from(manifest.manifest_length).unwrap_or_default(),
+        );
         let read = manifest
             .load_manifest(table.file_io())
             .await
             .map_err(|source| Error::read(format!("can't read the manifest {path}"), source))?;
-        live.extend(read.entries().iter().filter(|entry| entry.is_alive()).map(|entry| entry.file_path().to_string()));
+        live.extend(
+            read.entries()
+                .iter()
+                .filter(|entry| entry.is_alive())
+                .map(|entry| entry.file_path().to_string()),
+        );
         live.insert(path);
     }
     Ok(live.into_iter().collect())
@@ -167,13 +257,19 @@ fn fetches(tasks: Vec<FileScanTask>, whole: Option<u64>) -> HashMap<String, Fetc
     let mut fetches = HashMap::new();
     for task in tasks {
         for delete in &task.deletes {
-            let fetch = Fetch::Whole { location: delete.file_path.clone(), length: delete.file_size_in_bytes };
+            let fetch = Fetch::Whole {
+                location: delete.file_path.clone(),
+                length: delete.file_size_in_bytes,
+            };
             fetches.insert(delete.file_path.clone(), fetch);
         }
         let location = task.data_file_path.clone();
         let fetch = match whole {
             Some(whole) if task.file_size_in_bytes > whole => Fetch::Columns(Box::new(task)),
-            _ => Fetch::Whole { location: location.clone(), length: task.file_size_in_bytes },
+            _ => Fetch::Whole {
+                location: location.clone(),
+                length: task.file_size_in_bytes,
+            },
         };
         fetches.insert(location, fetch);
     }
@@ -182,7 +278,9 @@ fn fetches(tasks: Vec<FileScanTask>, whole: Option<u64>) -> HashMap<String, Fetc
 
 async fn run(fetch: Fetch, length_known: bool, reader: &FileReader) -> Result<()> {
     match fetch {
-        Fetch::Whole { location, length } if length_known => read_whole(&reader.io, &location, length).await,
+        Fetch::Whole { location, length } if length_known => {
+            read_whole(&reader.io, &location, length).await
+        }
         // The planner has read it through the store, which caches it whole.
         Fetch::Whole { .. } => Ok(()),
         Fetch::Columns(task) => {
@@ -195,7 +293,12 @@ async fn run(fetch: Fetch, length_known: bool, reader: &FileReader) -> Result<()
 
 async fn read_whole(io: &FileIO, location: &str, length: u64) -> Result<()> {
     let failed = |source| Error::read(format!("can't fetch {location}"), source);
-    let file = io.new_input(location).map_err(failed)?.reader().await.map_err(failed)?;
+    let file = io
+        .new_input(location)
+        .map_err(failed)?
+        .reader()
+        .await
+        .map_err(failed)?;
     let mut start = 0;
     while start < length {
         let end = length.min(start + PIECE);

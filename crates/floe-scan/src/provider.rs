@@ -17,7 +17,9 @@ use datafusion::physical_expr::EquivalenceProperties;
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
 use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties};
+use datafusion::physical_plan::{
+    DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties,
+};
 use floe_store::Store;
 use futures::{StreamExt, TryStreamExt, stream};
 use iceberg::scan::FileScanTask;
@@ -48,9 +50,17 @@ impl FloeTable {
     pub fn new(store: &Store, table: &Table, at: &At) -> Result<Self> {
         let position = Position::resolve(table, at)?;
         let schema = columns::arrow_schema(position.schema())?;
-        let pushable = PushableColumns::for_planning(position.schema(), position.table().metadata());
+        let pushable =
+            PushableColumns::for_planning(position.schema(), position.table().metadata());
         let fetch_concurrency = ScanRequest::default().fetch_concurrency;
-        Ok(Self { store: store.clone(), position, schema, pushable, fetch_concurrency, meter: Arc::default() })
+        Ok(Self {
+            store: store.clone(),
+            position,
+            schema,
+            pushable,
+            fetch_concurrency,
+            meter: Arc::default(),
+        })
     }
 
     /// Where the time of this table's scans went so far.
@@ -73,7 +83,10 @@ impl TableProvider for FloeTable {
         TableType::Base
     }
 
-    fn supports_filters_pushdown(&self, filters: &[&Expr]) -> DfResult<Vec<TableProviderFilterPushDown>> {
+    fn supports_filters_pushdown(
+        &self,
+        filters: &[&Expr],
+    ) -> DfResult<Vec<TableProviderFilterPushDown>> {
         // Inexact: DataFusion evaluates every filter again on the rows.
         let answer = |filter: &&Expr| match self.pushable.accepts(filter) {
             true => TableProviderFilterPushDown::Inexact,
@@ -92,7 +105,10 @@ impl TableProvider for FloeTable {
         let all: Vec<usize> = (0..self.schema.fields().len()).collect();
         let projection = projection.map_or(&all[..], Vec::as_slice);
         let columns = Columns::at(self.position.schema(), &self.schema, projection)?;
-        let wanted = Wanted { field_ids: columns.field_ids(), filters: filters.iter().collect() };
+        let wanted = Wanted {
+            field_ids: columns.field_ids(),
+            filters: filters.iter().collect(),
+        };
         let started = std::time::Instant::now();
         let plan = Plan::start(&self.store, &self.position, &wanted).await?;
         let exact = !plan.has_deletes && !plan.filters_rows;
@@ -110,7 +126,14 @@ impl TableProvider for FloeTable {
         let table = self.position.table().identifier().to_string();
         let output = Arc::new(self.schema.project(projection)?);
         let concurrency = self.fetch_concurrency.div_ceil(groups.len().max(1));
-        Ok(Arc::new(FloeScanExec::new(table, groups, reader, output, Rows { exact, limit }, concurrency)))
+        Ok(Arc::new(FloeScanExec::new(
+            table,
+            groups,
+            reader,
+            output,
+            Rows { exact, limit },
+            concurrency,
+        )))
     }
 }
 
@@ -118,11 +141,16 @@ impl TableProvider for FloeTable {
 fn group(mut files: Vec<FileScanTask>, partitions: usize) -> Vec<Vec<FileScanTask>> {
     // By location among equals, so that a plan doesn't depend on which manifest was read first.
     files.sort_by(|a, b| {
-        b.file_size_in_bytes.cmp(&a.file_size_in_bytes).then_with(|| a.data_file_path.cmp(&b.data_file_path))
+        b.file_size_in_bytes
+            .cmp(&a.file_size_in_bytes)
+            .then_with(|| a.data_file_path.cmp(&b.data_file_path))
     });
     let mut groups = vec![(0u64, Vec::new()); partitions.clamp(1, files.len().max(1))];
     for file in files {
-        let (bytes, group) = groups.iter_mut().min_by_key(|(bytes, _)| *bytes).expect("there is at least one group");
+        let (bytes, group) = groups
+            .iter_mut()
+            .min_by_key(|(bytes, _)| *bytes)
+            .expect("there is at least one group");
         *bytes += file.file_size_in_bytes;
         group.push(file);
     }
@@ -167,7 +195,16 @@ impl FloeScanExec {
             Boundedness::Bounded,
         );
         let metrics = ExecutionPlanMetricsSet::new();
-        Self { table, groups, reader, schema, rows, concurrency, properties: Arc::new(properties), metrics }
+        Self {
+            table,
+            groups,
+            reader,
+            schema,
+            rows,
+            concurrency,
+            properties: Arc::new(properties),
+            metrics,
+        }
     }
 
     fn files(&self) -> usize {
@@ -175,10 +212,19 @@ impl FloeScanExec {
     }
 
     fn row_count(&self, groups: &[Vec<FileScanTask>]) -> Precision<usize> {
-        let counts = groups.iter().flatten().map(|file| file.record_count.and_then(|count| usize::try_from(count).ok()));
-        let Some(count) = counts.sum::<Option<usize>>() else { return Precision::Absent };
+        let counts = groups.iter().flatten().map(|file| {
+            file.record_count
+                .and_then(|count| usize::try_from(count).ok())
+        });
+        let Some(count) = counts.sum::<Option<usize>>() else {
+            return Precision::Absent;
+        };
         let count = self.rows.limit.map_or(count, |limit| count.min(limit));
-        if self.rows.exact && self.rows.limit.is_none() { Precision::Exact(count) } else { Precision::Inexact(count) }
+        if self.rows.exact && self.rows.limit.is_none() {
+            Precision::Exact(count)
+        } else {
+            Precision::Inexact(count)
+        }
     }
 }
 
@@ -186,15 +232,28 @@ impl DisplayAs for FloeScanExec {
     fn fmt_as(&self, kind: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match kind {
             DisplayFormatType::Default | DisplayFormatType::Verbose => {
-                let names: Vec<&str> = self.schema.fields().iter().map(|field| field.name().as_str()).collect();
-                write!(f, "FloeScanExec: table={}, files={}, groups={}", self.table, self.files(), self.groups.len())?;
+                let names: Vec<&str> = self
+                    .schema
+                    .fields()
+                    .iter()
+                    .map(|field| field.name().as_str())
+                    .collect();
+                write!(
+                    f,
+                    "FloeScanExec: table={}, files={}, groups={}",
+                    self.table,
+                    self.files(),
+                    self.groups.len()
+                )?;
                 write!(f, ", projection=[{}]", names.join(", "))?;
                 match self.rows.limit {
                     Some(limit) => write!(f, ", limit={limit}"),
                     None => Ok(()),
                 }
             }
-            DisplayFormatType::TreeRender => write!(f, "table={}\nfiles={}", self.table, self.files()),
+            DisplayFormatType::TreeRender => {
+                write!(f, "table={}\nfiles={}", self.table, self.files())
+            }
         }
     }
 }
@@ -216,24 +275,40 @@ impl ExecutionPlan for FloeScanExec {
         Vec::new()
     }
 
-    fn with_new_children(self: Arc<Self>, _children: Vec<Arc<dyn ExecutionPlan>>) -> DfResult<Arc<dyn ExecutionPlan>> {
+    fn with_new_children(
+        self: Arc<Self>,
+        _children: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> DfResult<Arc<dyn ExecutionPlan>> {
         Ok(self)
     }
 
-    fn execute(&self, partition: usize, _context: Arc<TaskContext>) -> DfResult<SendableRecordBatchStream> {
+    fn execute(
+        &self,
+        partition: usize,
+        _context: Arc<TaskContext>,
+    ) -> DfResult<SendableRecordBatchStream> {
         let files = self.groups.get(partition).cloned().unwrap_or_default();
         let tasks = stream::iter(files.into_iter().map(Ok)).boxed();
         let batches = read::unordered(tasks, self.reader.clone(), self.concurrency);
         let batches = read::limited(batches, self.rows.limit);
         let (schema, counting) = (self.schema.clone(), self.schema.fields().is_empty());
         let metrics = BaselineMetrics::new(&self.metrics, partition);
-        let batches = batches.map_err(DataFusionError::from).and_then(move |batch| {
-            futures::future::ready(if counting { without_columns(&schema, &batch) } else { Ok(batch) })
-        });
+        let batches = batches
+            .map_err(DataFusionError::from)
+            .and_then(move |batch| {
+                futures::future::ready(if counting {
+                    without_columns(&schema, &batch)
+                } else {
+                    Ok(batch)
+                })
+            });
         let batches = batches.inspect_ok(move |batch| {
             metrics.record_output(batch.num_rows());
         });
-        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema.clone(), batches)))
+        Ok(Box::pin(RecordBatchStreamAdapter::new(
+            self.schema.clone(),
+            batches,
+        )))
     }
 
     fn metrics(&self) -> Option<MetricsSet> {
@@ -245,12 +320,19 @@ impl ExecutionPlan for FloeScanExec {
             Some(partition) => self.groups.get(partition..=partition).unwrap_or_default(),
             None => &self.groups[..],
         };
-        Ok(Statistics { num_rows: self.row_count(groups), ..Statistics::new_unknown(&self.schema) })
+        Ok(Statistics {
+            num_rows: self.row_count(groups),
+            ..Statistics::new_unknown(&self.schema)
+        })
     }
 }
 
 /// As many rows without any column, for queries that count.
 fn without_columns(schema: &Arc<ArrowSchema>, batch: &RecordBatch) -> DfResult<RecordBatch> {
     let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-    Ok(RecordBatch::try_new_with_options(schema.clone(), Vec::new(), &options)?)
+    Ok(RecordBatch::try_new_with_options(
+        schema.clone(),
+        Vec::new(),
+        &options,
+    )?)
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Instant;
 
-use arrow_array::cast::AsArray;
 use arrow_array::RecordBatch;
+use arrow_array::cast::AsArray;
 use datafusion::arrow::compute::filter_record_batch;
 use datafusion::physical_expr::PhysicalExpr;
 use futures::stream::{self, BoxStream};
@@ -69,8 +69,12 @@ pub(crate) fn ordered(tasks: Vec<FileScanTask>, reader: FileReader, concurrency:
 pub(crate) fn limited(batches: Batches, limit: Option<usize>) -> Batches {
     let Some(limit) = limit else { return batches };
     stream::try_unfold((Some(batches), limit), |(batches, left)| async move {
-        let Some(mut batches) = batches.filter(|_| left > 0) else { return Ok(None) };
-        let Some(batch) = batches.try_next().await? else { return Ok(None) };
+        let Some(mut batches) = batches.filter(|_| left > 0) else {
+            return Ok(None);
+        };
+        let Some(batch) = batches.try_next().await? else {
+            return Ok(None);
+        };
         let batch = batch.slice(0, batch.num_rows().min(left));
         let left = left - batch.num_rows();
         Ok(Some((batch, ((left > 0).then_some(batches), left))))
@@ -95,12 +99,22 @@ impl FileReader {
                 let _ = sender.send(Err(error)).await;
             }
         });
-        FileStream { location, batches, running: Some(running) }
+        FileStream {
+            location,
+            batches,
+            running: Some(running),
+        }
     }
 
-    async fn read_into(&self, task: FileScanTask, sender: &mpsc::Sender<Result<RecordBatch>>) -> Result<()> {
+    async fn read_into(
+        &self,
+        task: FileScanTask,
+        sender: &mpsc::Sender<Result<RecordBatch>>,
+    ) -> Result<()> {
         let location = task.data_file_path.clone();
-        let expected = (task.deletes.is_empty() && task.predicate.is_none()).then_some(task.record_count).flatten();
+        let expected = (task.deletes.is_empty() && task.predicate.is_none())
+            .then_some(task.record_count)
+            .flatten();
         let failed = |source| Error::read(format!("can't read the rows of {location}"), source);
 
         let one = stream::iter([Ok(task)]).boxed();
@@ -136,11 +150,21 @@ impl FileReader {
     /// Gives a batch the declared schema and drops the rows that the filter doesn't keep.
     fn finish(&self, batch: RecordBatch, location: &str) -> Result<RecordBatch> {
         let batch = self.columns.conform(batch).map_err(|source| {
-            Error::new(ErrorKind::Corrupt, format!("the columns of {location} don't fit the table's schema")).with_source(source)
+            Error::new(
+                ErrorKind::Corrupt,
+                format!("the columns of {location} don't fit the table's schema"),
+            )
+            .with_source(source)
         })?;
-        let Some(filter) = &self.filter else { return Ok(batch) };
+        let Some(filter) = &self.filter else {
+            return Ok(batch);
+        };
         keep(&batch, filter.as_ref()).map_err(|source| {
-            Error::new(ErrorKind::Invalid, format!("can't evaluate the filter on the rows of {location}")).with_source(source)
+            Error::new(
+                ErrorKind::Invalid,
+                format!("can't evaluate the filter on the rows of {location}"),
+            )
+            .with_source(source)
         })
     }
 }
@@ -166,11 +190,17 @@ impl Stream for FileStream {
             return Poll::Ready(Some(batch));
         }
         // A task that panicked closes its channel too: that must not look like the end of the file.
-        let Some(running) = &mut self.running else { return Poll::Ready(None) };
+        let Some(running) = &mut self.running else {
+            return Poll::Ready(None);
+        };
         let ended = ready!(Pin::new(running).poll(cx));
         self.running = None;
         Poll::Ready(ended.err().map(|source| {
-            Err(Error::new(ErrorKind::Unexpected, format!("reading {} broke off", self.location)).with_source(source))
+            Err(Error::new(
+                ErrorKind::Unexpected,
+                format!("reading {} broke off", self.location),
+            )
+            .with_source(source))
         }))
     }
 }

@@ -22,9 +22,12 @@ impl At {
     /// Reads a time as RFC 3339 writes it, such as `2026-03-01T12:00:00Z`.
     pub fn as_of(text: &str) -> Result<Self> {
         let time = DateTime::parse_from_rfc3339(text).map_err(|source| {
-            Error::new(ErrorKind::Invalid, format!("'{text}' is not a time that RFC 3339 allows"))
-                .with_hint("write date, time and offset, e.g. 2026-03-01T12:00:00Z")
-                .with_source(source)
+            Error::new(
+                ErrorKind::Invalid,
+                format!("'{text}' is not a time that RFC 3339 allows"),
+            )
+            .with_hint("write date, time and offset, e.g. 2026-03-01T12:00:00Z")
+            .with_source(source)
         })?;
         Ok(Self::Time(time.with_timezone(&Utc)))
     }

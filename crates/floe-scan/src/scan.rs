@@ -45,9 +45,17 @@ impl Scan {
             Some(names) => columns::positions(&table_schema, names, &name)?,
             None => (0..table_schema.fields().len()).collect(),
         };
-        let filter = request.filter.as_deref().map(|text| Filter::parse(text, &table_schema)).transpose()?;
+        let filter = request
+            .filter
+            .as_deref()
+            .map(|text| Filter::parse(text, &table_schema))
+            .transpose()?;
         let schema = table_schema.project(&selected).map_err(|source| {
-            Error::new(ErrorKind::Unexpected, format!("can't choose columns of {name}")).with_source(source)
+            Error::new(
+                ErrorKind::Unexpected,
+                format!("can't choose columns of {name}"),
+            )
+            .with_source(source)
         })?;
         Ok(Self {
             store: store.clone(),
@@ -84,16 +92,28 @@ impl Scan {
     /// The rows. Files are planned and read while batches are taken; dropping the stream ends all of it.
     pub async fn stream(&self) -> Result<BoxStream<'static, Result<RecordBatch>>> {
         let read = self.read_columns()?;
-        let columns = Arc::new(Columns::at(self.position.schema(), &self.table_schema, &read)?);
+        let columns = Arc::new(Columns::at(
+            self.position.schema(),
+            &self.table_schema,
+            &read,
+        )?);
         let batches = self.batches(columns.clone()).await?;
         let output = self.output_positions(&read);
         let batches = read::limited(batches, self.request.limit);
-        if output.iter().copied().eq(0..columns.schema().fields().len()) {
+        if output
+            .iter()
+            .copied()
+            .eq(0..columns.schema().fields().len())
+        {
             return Ok(batches);
         }
         let projected = move |batch: RecordBatch| {
             batch.project(&output).map_err(|source| {
-                Error::new(ErrorKind::Unexpected, "can't drop the columns that only the filter needed").with_source(source)
+                Error::new(
+                    ErrorKind::Unexpected,
+                    "can't drop the columns that only the filter needed",
+                )
+                .with_source(source)
             })
         };
         Ok(batches.map(move |batch| batch.and_then(&projected)).boxed())
@@ -105,15 +125,31 @@ impl Scan {
         if self.filter.is_none() {
             let plan = self.plan(&[]).await?;
             if !plan.has_deletes {
-                let counts = plan.tasks.and_then(|task| futures::future::ready(record_count(&task)));
-                let count = counts.try_fold(0, |sum, count| futures::future::ok(sum + count)).await?;
+                let counts = plan
+                    .tasks
+                    .and_then(|task| futures::future::ready(record_count(&task)));
+                let count = counts
+                    .try_fold(0, |sum, count| futures::future::ok(sum + count))
+                    .await?;
                 return Ok(count.min(limit));
             }
         }
-        let needed = self.filter.as_ref().map(Filter::columns).unwrap_or_default();
-        let columns = Arc::new(Columns::at(self.position.schema(), &self.table_schema, needed)?);
+        let needed = self
+            .filter
+            .as_ref()
+            .map(Filter::columns)
+            .unwrap_or_default();
+        let columns = Arc::new(Columns::at(
+            self.position.schema(),
+            &self.table_schema,
+            needed,
+        )?);
         let batches = read::limited(self.batches(columns).await?, self.request.limit);
-        batches.try_fold(0, |sum, batch| futures::future::ok(sum + batch.num_rows() as u64)).await
+        batches
+            .try_fold(0, |sum, batch| {
+                futures::future::ok(sum + batch.num_rows() as u64)
+            })
+            .await
     }
 
     /// The data files that would be read.
@@ -125,7 +161,11 @@ impl Scan {
     /// Positions of every column to read: those handed out, then those that only the filter needs.
     fn read_columns(&self) -> Result<Vec<usize>> {
         let mut read = Vec::with_capacity(self.selected.len());
-        let needed = self.filter.as_ref().map(Filter::columns).unwrap_or_default();
+        let needed = self
+            .filter
+            .as_ref()
+            .map(Filter::columns)
+            .unwrap_or_default();
         for &position in self.selected.iter().chain(needed) {
             if !read.contains(&position) {
                 read.push(position);
@@ -136,7 +176,11 @@ impl Scan {
 
     /// Where each column to hand out lies among those that were read.
     fn output_positions(&self, read: &[usize]) -> Vec<usize> {
-        let place = |wanted: &usize| read.iter().position(|p| p == wanted).expect("every selected column is read");
+        let place = |wanted: &usize| {
+            read.iter()
+                .position(|p| p == wanted)
+                .expect("every selected column is read")
+        };
         self.selected.iter().map(place).collect()
     }
 
@@ -158,13 +202,22 @@ impl Scan {
         let filters = self.filter.iter().map(Filter::expr).collect();
         let plan = Plan::start(&self.store, &self.position, &Wanted { field_ids, filters }).await?;
         self.meter.planned(started.elapsed());
-        Ok(Plan { tasks: Metered::plan(plan.tasks, self.meter.clone()).boxed(), ..plan })
+        Ok(Plan {
+            tasks: Metered::plan(plan.tasks, self.meter.clone()).boxed(),
+            ..plan
+        })
     }
 
     fn reader(&self, columns: Arc<Columns>) -> Result<FileReader> {
-        let filter = self.filter.as_ref().map(|filter| filter.physical(columns.schema())).transpose().map_err(|source| {
-            Error::new(ErrorKind::Invalid, "can't prepare the filter for the rows").with_source(source)
-        })?;
+        let filter = self
+            .filter
+            .as_ref()
+            .map(|filter| filter.physical(columns.schema()))
+            .transpose()
+            .map_err(|source| {
+                Error::new(ErrorKind::Invalid, "can't prepare the filter for the rows")
+                    .with_source(source)
+            })?;
         Ok(FileReader {
             io: self.position.table().file_io().clone(),
             runtime: snapshot::runtime()?,
@@ -178,9 +231,16 @@ impl Scan {
     /// What warming the cache needs: the plan and a reader of its columns that doesn't filter.
     pub(crate) async fn for_prefetch(&self) -> Result<(Plan, FileReader)> {
         let read = self.read_columns()?;
-        let columns = Arc::new(Columns::at(self.position.schema(), &self.table_schema, &read)?);
+        let columns = Arc::new(Columns::at(
+            self.position.schema(),
+            &self.table_schema,
+            &read,
+        )?);
         let plan = self.plan(columns.field_ids()).await?;
-        let reader = FileReader { filter: None, ..self.reader(columns)? };
+        let reader = FileReader {
+            filter: None,
+            ..self.reader(columns)?
+        };
         Ok((plan, reader))
     }
 
@@ -220,6 +280,12 @@ impl From<FileScanTask> for PlannedFile {
 
 fn record_count(task: &FileScanTask) -> Result<u64> {
     task.record_count.ok_or_else(|| {
-        Error::new(ErrorKind::Corrupt, format!("the manifest doesn't say how many rows {} holds", task.data_file_path))
+        Error::new(
+            ErrorKind::Corrupt,
+            format!(
+                "the manifest doesn't say how many rows {} holds",
+                task.data_file_path
+            ),
+        )
     })
 }

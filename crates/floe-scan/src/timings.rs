@@ -64,7 +64,8 @@ impl Meter {
     }
 
     pub(crate) fn timings(&self) -> Timings {
-        let seconds = |nanos: &AtomicU64| Duration::from_nanos(nanos.load(Ordering::Relaxed)).as_secs_f64();
+        let seconds =
+            |nanos: &AtomicU64| Duration::from_nanos(nanos.load(Ordering::Relaxed)).as_secs_f64();
         Timings {
             plan_seconds: seconds(&self.plan_nanos),
             fetch_wait_seconds: seconds(&self.wait_nanos),
@@ -96,12 +97,24 @@ pub(crate) struct Metered<S> {
 impl<S> Metered<S> {
     /// A stream of planned files.
     pub(crate) fn plan(inner: S, meter: Arc<Meter>) -> Self {
-        Self { inner, meter, work: Meter::planned, wait: Meter::planned, waiting_since: None }
+        Self {
+            inner,
+            meter,
+            work: Meter::planned,
+            wait: Meter::planned,
+            waiting_since: None,
+        }
     }
 
     /// A stream of a file's batches.
     pub(crate) fn file(inner: S, meter: Arc<Meter>) -> Self {
-        Self { inner, meter, work: Meter::decoded, wait: Meter::waited, waiting_since: None }
+        Self {
+            inner,
+            meter,
+            work: Meter::decoded,
+            wait: Meter::waited,
+            waiting_since: None,
+        }
     }
 }
 

@@ -39,7 +39,14 @@ impl Expr {
             Self::Small(op, value) => format!("small {op} {value}"),
             Self::Word(op, value) => format!("word {op} '{value}'"),
             Self::SmallIn(values) => {
-                format!("small IN ({})", values.iter().map(i32::to_string).collect::<Vec<_>>().join(", "))
+                format!(
+                    "small IN ({})",
+                    values
+                        .iter()
+                        .map(i32::to_string)
+                        .collect::<Vec<_>>()
+                        .join(", ")
+                )
             }
             Self::Starts(prefix) => format!("word LIKE '{prefix}%'"),
             Self::NoSmall => "small IS NULL".to_string(),
@@ -116,7 +123,8 @@ fn rows() -> Vec<Vec<Row>> {
                     id += 1;
                     let small = (place != 3 && file != 9).then_some(file + place % 2);
                     let letter = ["a", "b", "c"][file as usize % 3];
-                    let word = (place != 4 && file != 8).then(|| letter.repeat(place as usize % 3 + 1));
+                    let word =
+                        (place != 4 && file != 8).then(|| letter.repeat(place as usize % 3 + 1));
                     Row { id, small, word }
                 })
                 .collect()
@@ -138,7 +146,11 @@ async fn fixture(partitioned_by: &[&str], files: &[Vec<Row>]) -> Fixture {
         let columns: Vec<ArrayRef> = vec![
             Arc::new(Int64Array::from_iter_values(rows.iter().map(|row| row.id))),
             int_array(rows.iter().map(|row| row.small)),
-            Arc::new(rows.iter().map(|row| row.word.clone()).collect::<StringArray>()),
+            Arc::new(
+                rows.iter()
+                    .map(|row| row.word.clone())
+                    .collect::<StringArray>(),
+            ),
         ];
         fixture.append(columns).await;
     }
@@ -147,22 +159,44 @@ async fn fixture(partitioned_by: &[&str], files: &[Vec<Row>]) -> Fixture {
 
 #[test]
 fn every_filter_keeps_exactly_the_rows_that_sql_keeps() {
-    let seed = std::env::var("FLOE_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or_else(rand::random::<u64>);
+    let seed = std::env::var("FLOE_SEED")
+        .ok()
+        .and_then(|seed| seed.parse().ok())
+        .unwrap_or_else(rand::random::<u64>);
     println!("FLOE_SEED={seed}");
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&seed.to_le_bytes());
-    let config = Config { cases: 150, failure_persistence: None, ..Config::default() };
-    let mut runner = TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &bytes));
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    let config = Config {
+        cases: 150,
+        failure_persistence: None,
+        ..Config::default()
+    };
+    let mut runner =
+        TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &bytes));
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .unwrap();
     let files = rows();
-    let fixtures = runtime.block_on(async { [fixture(&[], &files).await, fixture(&["small", "word"], &files).await] });
+    let fixtures = runtime.block_on(async {
+        [
+            fixture(&[], &files).await,
+            fixture(&["small", "word"], &files).await,
+        ]
+    });
     let tried = runner.run(&expression(), |expression| {
-        let mut wanted: Vec<i64> =
-            files.iter().flatten().filter(|row| expression.eval(row) == Some(true)).map(|row| row.id).collect();
+        let mut wanted: Vec<i64> = files
+            .iter()
+            .flatten()
+            .filter(|row| expression.eval(row) == Some(true))
+            .map(|row| row.id)
+            .collect();
         wanted.sort_unstable();
         for fixture in &fixtures {
             let found = runtime.block_on(fixture.ids(filtered(&expression.text())));
-            let found = found.map_err(|error| TestCaseError::fail(format!("{}: {error:?}", expression.text())))?;
+            let found = found.map_err(|error| {
+                TestCaseError::fail(format!("{}: {error:?}", expression.text()))
+            })?;
             prop_assert_eq!(&found, &wanted, "{}", expression.text());
         }
         Ok(())
@@ -173,7 +207,12 @@ fn every_filter_keeps_exactly_the_rows_that_sql_keeps() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_filter_prunes_files() {
     let fixture = fixture(&[], &rows()).await;
-    let files = fixture.scan(filtered("small = 5")).unwrap().files().await.unwrap();
+    let files = fixture
+        .scan(filtered("small = 5"))
+        .unwrap()
+        .files()
+        .await
+        .unwrap();
     // Files 4 and 5 hold fives; file 9 holds no value at all.
     assert_eq!(files.len(), 2);
 }

@@ -27,7 +27,10 @@ impl TableSource for Source {
     }
 
     async fn namespaces(&self) -> Result<Vec<NamespaceIdent>, SourceError> {
-        Ok(vec![NamespaceIdent::new("ns".into()), NamespaceIdent::from_strs(["deep", "er"])?])
+        Ok(vec![
+            NamespaceIdent::new("ns".into()),
+            NamespaceIdent::from_strs(["deep", "er"])?,
+        ])
     }
 
     async fn tables(&self, _namespace: &NamespaceIdent) -> Result<Vec<String>, SourceError> {
@@ -43,14 +46,20 @@ impl TableSource for Source {
 async fn session(fixture: &Fixture, partitions: usize) -> (SessionContext, Arc<AtomicUsize>) {
     let table = FloeTable::new(&fixture.store, &fixture.opened(), &At::Main).unwrap();
     let loaded = Arc::new(AtomicUsize::new(0));
-    let catalogs = FloeCatalogList::new(Arc::new(Source { table, loaded: loaded.clone() }));
+    let catalogs = FloeCatalogList::new(Arc::new(Source {
+        table,
+        loaded: loaded.clone(),
+    }));
     catalogs.list().await.unwrap();
     let config = SessionConfig::new()
         .with_target_partitions(partitions)
         .with_default_catalog_and_schema("lake", "ns")
         .with_create_default_catalog_and_schema(false)
         .with_information_schema(true);
-    let state = SessionStateBuilder::new().with_default_features().with_config(config).with_catalog_list(Arc::new(catalogs));
+    let state = SessionStateBuilder::new()
+        .with_default_features()
+        .with_config(config)
+        .with_catalog_list(Arc::new(catalogs));
     (SessionContext::new_with_state(state.build()), loaded)
 }
 
@@ -61,33 +70,62 @@ async fn text(session: &SessionContext, sql: &str) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn queries_see_all_rows_whatever_the_partitions() {
-    let fixture = Fixture::simple(&(0..7).map(|file| file * 10..file * 10 + 10).collect::<Vec<_>>()).await;
+    let fixture = Fixture::simple(
+        &(0..7)
+            .map(|file| file * 10..file * 10 + 10)
+            .collect::<Vec<_>>(),
+    )
+    .await;
     for partitions in [1, 2, 3, 16] {
         let (session, _) = session(&fixture, partitions).await;
-        let sums = text(&session, "SELECT count(*) AS n, sum(id) AS s, count(name) AS named FROM t").await;
+        let sums = text(
+            &session,
+            "SELECT count(*) AS n, sum(id) AS s, count(name) AS named FROM t",
+        )
+        .await;
         assert!(sums.contains("| 70 | 2415 | 63    |"), "{sums}");
         let one = text(&session, "SELECT name FROM t WHERE id = 42").await;
         assert!(one.contains("name 42"), "{one}");
-        let few = session.sql("SELECT id FROM t LIMIT 13").await.unwrap().collect().await.unwrap();
+        let few = session
+            .sql("SELECT id FROM t LIMIT 13")
+            .await
+            .unwrap()
+            .collect()
+            .await
+            .unwrap();
         assert_eq!(few.iter().map(|batch| batch.num_rows()).sum::<usize>(), 13);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn files_become_partitions_and_filters_prune_them() {
-    let fixture = Fixture::simple(&(0..8).map(|file| file * 10..file * 10 + 10).collect::<Vec<_>>()).await;
+    let fixture = Fixture::simple(
+        &(0..8)
+            .map(|file| file * 10..file * 10 + 10)
+            .collect::<Vec<_>>(),
+    )
+    .await;
     let (session, _) = session(&fixture, 4).await;
     let plan = |sql: &'static str| {
         let session = &session;
         async move {
-            let plan = session.sql(sql).await.unwrap().create_physical_plan().await.unwrap();
+            let plan = session
+                .sql(sql)
+                .await
+                .unwrap()
+                .create_physical_plan()
+                .await
+                .unwrap();
             displayable(plan.as_ref()).indent(false).to_string()
         }
     };
     let all = plan("SELECT id FROM t").await;
     assert!(all.contains("files=8, groups=4, projection=[id]"), "{all}");
     let pruned = plan("SELECT name FROM t WHERE id >= 70").await;
-    assert!(pruned.contains("files=1, groups=1") && pruned.contains("FilterExec"), "{pruned}");
+    assert!(
+        pruned.contains("files=1, groups=1") && pruned.contains("FilterExec"),
+        "{pruned}"
+    );
     // Exact numbers from the manifests answer it without reading a file.
     let counted = plan("SELECT count(*) FROM t").await;
     assert!(!counted.contains("FloeScanExec"), "{counted}");
@@ -97,7 +135,11 @@ async fn files_become_partitions_and_filters_prune_them() {
 async fn a_table_named_twice_is_loaded_once_and_others_not_at_all() {
     let fixture = Fixture::simple(&[0..10]).await;
     let (session, loaded) = session(&fixture, 2).await;
-    let joined = text(&session, "SELECT count(*) FROM lake.ns.t a JOIN ns.t b ON a.id = b.id + 1").await;
+    let joined = text(
+        &session,
+        "SELECT count(*) FROM lake.ns.t a JOIN ns.t b ON a.id = b.id + 1",
+    )
+    .await;
     assert!(joined.contains("| 9"), "{joined}");
     assert_eq!(loaded.load(Ordering::Relaxed), 1);
     let names = text(&session, "SELECT table_schema, table_name FROM information_schema.tables WHERE table_schema <> 'information_schema'").await;
@@ -110,7 +152,12 @@ async fn nested_namespaces_have_both_spellings() {
     let fixture = Fixture::simple(&[0..10]).await;
     let (session, _) = session(&fixture, 2).await;
     for name in ["deep.er.t", "\"deep.er\".t", "lake.\"deep.er\".t"] {
-        assert!(text(&session, &format!("SELECT count(*) FROM {name}")).await.contains("| 10"), "{name}");
+        assert!(
+            text(&session, &format!("SELECT count(*) FROM {name}"))
+                .await
+                .contains("| 10"),
+            "{name}"
+        );
     }
     let error = session.sql("SELECT * FROM ns.nope").await.unwrap_err();
     assert!(error.to_string().contains("nope"), "{error}");

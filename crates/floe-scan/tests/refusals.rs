@@ -2,16 +2,24 @@
 
 use floe_scan::{ErrorKind, ScanRequest};
 use iceberg::spec::{
-    DataContentType, DataFileBuilder, DataFileFormat, ManifestListWriter, ManifestWriterBuilder, Operation, Snapshot,
-    Struct, Summary,
+    DataContentType, DataFileBuilder, DataFileFormat, ManifestListWriter, ManifestWriterBuilder,
+    Operation, Snapshot, Struct, Summary,
 };
 
 use crate::support::Fixture;
 
 /// Commits one more file of this content and format, which nobody ever wrote.
-async fn commit(fixture: &mut Fixture, content: DataContentType, format: DataFileFormat, name: &str) {
+async fn commit(
+    fixture: &mut Fixture,
+    content: DataContentType,
+    format: DataFileFormat,
+    name: &str,
+) {
     let metadata = fixture.table.metadata().clone();
-    let (io, location) = (fixture.table.file_io().clone(), metadata.location().to_string());
+    let (io, location) = (
+        fixture.table.file_io().clone(),
+        metadata.location().to_string(),
+    );
     let id = 4711;
     let file = DataFileBuilder::default()
         .content(content)
@@ -23,7 +31,9 @@ async fn commit(fixture: &mut Fixture, content: DataContentType, format: DataFil
         .file_size_in_bytes(100)
         .build()
         .unwrap();
-    let output = io.new_output(format!("{location}/metadata/refused-m0.avro")).unwrap();
+    let output = io
+        .new_output(format!("{location}/metadata/refused-m0.avro"))
+        .unwrap();
     let builder = ManifestWriterBuilder::new(
         output,
         Some(id),
@@ -43,7 +53,8 @@ async fn commit(fixture: &mut Fixture, content: DataContentType, format: DataFil
     let parent = metadata.current_snapshot().unwrap().clone();
     let table = fixture.opened();
     let inherited = table.manifest_list_reader(&parent).load().await.unwrap();
-    list.add_manifests(std::iter::once(manifest).chain(inherited.consume_entries())).unwrap();
+    list.add_manifests(std::iter::once(manifest).chain(inherited.consume_entries()))
+        .unwrap();
     list.close().await.unwrap();
     let snapshot = Snapshot::builder()
         .with_snapshot_id(id)
@@ -51,10 +62,17 @@ async fn commit(fixture: &mut Fixture, content: DataContentType, format: DataFil
         .with_sequence_number(sequence)
         .with_timestamp_ms(parent.timestamp_ms() + 1)
         .with_manifest_list(list_path)
-        .with_summary(Summary { operation: Operation::Delete, additional_properties: Default::default() })
+        .with_summary(Summary {
+            operation: Operation::Delete,
+            additional_properties: Default::default(),
+        })
         .with_schema_id(metadata.current_schema_id())
         .build();
-    fixture.table.update(|metadata| metadata.set_branch_snapshot(snapshot, "main")).await.unwrap();
+    fixture
+        .table
+        .update(|metadata| metadata.set_branch_snapshot(snapshot, "main"))
+        .await
+        .unwrap();
 }
 
 async fn refused(content: DataContentType, format: DataFileFormat, name: &str) -> String {
@@ -67,16 +85,35 @@ async fn refused(content: DataContentType, format: DataFileFormat, name: &str) -
 
 #[tokio::test]
 async fn a_deletion_vector_is_refused_by_file_and_feature() {
-    let text = refused(DataContentType::PositionDeletes, DataFileFormat::Puffin, "dv.puffin").await;
-    assert!(text.contains("dv.puffin") && text.contains("deletion vector"), "{text}");
+    let text = refused(
+        DataContentType::PositionDeletes,
+        DataFileFormat::Puffin,
+        "dv.puffin",
+    )
+    .await;
+    assert!(
+        text.contains("dv.puffin") && text.contains("deletion vector"),
+        "{text}"
+    );
 }
 
 #[tokio::test]
 async fn files_that_are_not_parquet_are_refused_by_file_and_format() {
     let text = refused(DataContentType::Data, DataFileFormat::Avro, "rows.avro").await;
-    assert!(text.contains("rows.avro") && text.contains("avro"), "{text}");
+    assert!(
+        text.contains("rows.avro") && text.contains("avro"),
+        "{text}"
+    );
     let text = refused(DataContentType::Data, DataFileFormat::Orc, "rows.orc").await;
     assert!(text.contains("rows.orc") && text.contains("orc"), "{text}");
-    let text = refused(DataContentType::PositionDeletes, DataFileFormat::Avro, "deletes.avro").await;
-    assert!(text.contains("deletes.avro") && text.contains("position deletes"), "{text}");
+    let text = refused(
+        DataContentType::PositionDeletes,
+        DataFileFormat::Avro,
+        "deletes.avro",
+    )
+    .await;
+    assert!(
+        text.contains("deletes.avro") && text.contains("position deletes"),
+        "{text}"
+    );
 }

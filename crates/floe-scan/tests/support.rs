@@ -40,10 +40,18 @@ impl Fixture {
         let location = format!("file://{}/t", dir.path().display());
         let spec = partitioned_by
             .iter()
-            .try_fold(TableSpec::new(location, schema), |spec, column| spec.partitioned_by(column))
+            .try_fold(TableSpec::new(location, schema), |spec, column| {
+                spec.partitioned_by(column)
+            })
             .unwrap();
-        let table = TestTable::create(FileIO::new_with_fs(), spec).await.unwrap();
-        Self { table, store: Store::open(StoreConfig::default()).unwrap(), dir }
+        let table = TestTable::create(FileIO::new_with_fs(), spec)
+            .await
+            .unwrap();
+        Self {
+            table,
+            store: Store::open(StoreConfig::default()).unwrap(),
+            dir,
+        }
     }
 
     /// `id, name` with one file of these ids.
@@ -57,8 +65,12 @@ impl Fixture {
 
     /// One snapshot with one file of these ids; every tenth name is NULL.
     pub(crate) async fn append_ids(&mut self, ids: std::ops::Range<i64>) -> i64 {
-        let names: StringArray = ids.clone().map(|id| (id % 10 != 0).then(|| format!("name {id}"))).collect();
-        let columns: Vec<ArrayRef> = vec![Arc::new(Int64Array::from_iter_values(ids)), Arc::new(names)];
+        let names: StringArray = ids
+            .clone()
+            .map(|id| (id % 10 != 0).then(|| format!("name {id}")))
+            .collect();
+        let columns: Vec<ArrayRef> =
+            vec![Arc::new(Int64Array::from_iter_values(ids)), Arc::new(names)];
         self.append(columns).await
     }
 
@@ -82,13 +94,23 @@ impl Fixture {
 
     /// The ids of the rows that are read, sorted.
     pub(crate) async fn ids(&self, request: ScanRequest) -> Result<Vec<i64>> {
-        let mut ids: Vec<i64> = self.rows(request).await?.iter().flat_map(|batch| longs(batch, "id")).flatten().collect();
+        let mut ids: Vec<i64> = self
+            .rows(request)
+            .await?
+            .iter()
+            .flat_map(|batch| longs(batch, "id"))
+            .flatten()
+            .collect();
         ids.sort_unstable();
         Ok(ids)
     }
 }
 
-pub(crate) fn opened(table: &TestTable, store: &Store, properties: &HashMap<String, String>) -> Table {
+pub(crate) fn opened(
+    table: &TestTable,
+    store: &Store,
+    properties: &HashMap<String, String>,
+) -> Table {
     Table::builder()
         .file_io(store.file_io(properties, Some(table.metadata().uuid())))
         .metadata(table.metadata().clone())
@@ -100,19 +122,38 @@ pub(crate) fn opened(table: &TestTable, store: &Store, properties: &HashMap<Stri
 }
 
 pub(crate) fn filtered(filter: &str) -> ScanRequest {
-    ScanRequest { filter: Some(filter.to_string()), ..ScanRequest::default() }
+    ScanRequest {
+        filter: Some(filter.to_string()),
+        ..ScanRequest::default()
+    }
 }
 
 pub(crate) fn longs(batch: &RecordBatch, column: &str) -> Vec<Option<i64>> {
-    batch.column_by_name(column).unwrap().as_primitive::<Int64Type>().iter().collect()
+    batch
+        .column_by_name(column)
+        .unwrap()
+        .as_primitive::<Int64Type>()
+        .iter()
+        .collect()
 }
 
 pub(crate) fn ints(batch: &RecordBatch, column: &str) -> Vec<Option<i32>> {
-    batch.column_by_name(column).unwrap().as_primitive::<Int32Type>().iter().collect()
+    batch
+        .column_by_name(column)
+        .unwrap()
+        .as_primitive::<Int32Type>()
+        .iter()
+        .collect()
 }
 
 pub(crate) fn strings(batch: &RecordBatch, column: &str) -> Vec<Option<String>> {
-    batch.column_by_name(column).unwrap().as_string::<i32>().iter().map(|s| s.map(str::to_string)).collect()
+    batch
+        .column_by_name(column)
+        .unwrap()
+        .as_string::<i32>()
+        .iter()
+        .map(|s| s.map(str::to_string))
+        .collect()
 }
 
 pub(crate) fn int_array(values: impl IntoIterator<Item = Option<i32>>) -> ArrayRef {

@@ -24,8 +24,12 @@ struct Remote {
 
 impl Remote {
     async fn new(fixture: Fixture) -> Self {
-        let server = S3Server::start(fixture.dir.path(), "key", "secret").await.unwrap();
-        let line = SlowLine::start(LineConfig::DIRECT, server.addr()).await.unwrap();
+        let server = S3Server::start(fixture.dir.path(), "key", "secret")
+            .await
+            .unwrap();
+        let line = SlowLine::start(LineConfig::DIRECT, server.addr())
+            .await
+            .unwrap();
         let endpoint = line.endpoint();
         let properties = [
             ("s3.endpoint", endpoint.as_str()),
@@ -34,17 +38,36 @@ impl Remote {
             ("s3.access-key-id", "key"),
             ("s3.secret-access-key", "secret"),
         ];
-        let properties = properties.map(|(key, value)| (key.to_string(), value.to_string())).into();
-        Self { fixture, line, properties, cache: tempfile::tempdir().unwrap(), _server: server }
+        let properties = properties
+            .map(|(key, value)| (key.to_string(), value.to_string()))
+            .into();
+        Self {
+            fixture,
+            line,
+            properties,
+            cache: tempfile::tempdir().unwrap(),
+            _server: server,
+        }
     }
 
     /// A store as a process that begins would have it.
     fn store(&self) -> Store {
         let mut location_map = LocationMap::new();
-        location_map.insert(self.fixture.table.metadata().location(), "s3://t").unwrap();
+        location_map
+            .insert(self.fixture.table.metadata().location(), "s3://t")
+            .unwrap();
         let dir = Some(self.cache.path().join("cache"));
-        let cache = CacheConfig { dir, keep_free_bytes: 0, ..CacheConfig::default() };
-        Store::open(StoreConfig { cache, location_map, ..StoreConfig::default() }).unwrap()
+        let cache = CacheConfig {
+            dir,
+            keep_free_bytes: 0,
+            ..CacheConfig::default()
+        };
+        Store::open(StoreConfig {
+            cache,
+            location_map,
+            ..StoreConfig::default()
+        })
+        .unwrap()
     }
 
     fn table(&self, store: &Store) -> Table {
@@ -62,9 +85,16 @@ async fn a_warmed_table_is_read_without_a_request_and_warming_again_costs_none()
     let store = remote.store();
     let scan = Scan::new(&store, &remote.table(&store), ScanRequest::default()).unwrap();
     let told = RefCell::new(Vec::new());
-    let done = prefetch(&scan, 4, |at| told.borrow_mut().push(at)).await.unwrap();
+    let done = prefetch(&scan, 4, |at| told.borrow_mut().push(at))
+        .await
+        .unwrap();
     let told = told.into_inner();
-    let Progress { files_done, files_total, bytes_done, bytes_total } = done.progress;
+    let Progress {
+        files_done,
+        files_total,
+        bytes_done,
+        bytes_total,
+    } = done.progress;
     // Three data files, three manifests, one manifest list.
     assert_eq!((files_done, files_total), (7, 7));
     assert!(bytes_done == bytes_total && bytes_total > 0);
@@ -86,7 +116,10 @@ async fn a_warmed_table_is_read_without_a_request_and_warming_again_costs_none()
 async fn a_filter_warms_only_the_files_that_may_match() {
     let remote = Remote::new(Fixture::simple(&[0..50, 50..100, 100..150]).await).await;
     let store = remote.store();
-    let request = ScanRequest { filter: Some("id < 50".into()), ..ScanRequest::default() };
+    let request = ScanRequest {
+        filter: Some("id < 50".into()),
+        ..ScanRequest::default()
+    };
     let scan = Scan::new(&store, &remote.table(&store), request).unwrap();
     let done = prefetch(&scan, 4, |_| ()).await.unwrap();
     assert_eq!(done.progress.files_total, 1 + 3 + 1);

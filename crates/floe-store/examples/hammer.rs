@@ -5,6 +5,8 @@
 //! The tests run several of these over one directory. It prints a dot for each hundred reads and ends
 //! at the first wrong byte with a non-zero code.
 
+#![allow(clippy::print_stdout, clippy::print_stderr, clippy::unwrap_used)]
+
 #[path = "../tests/support.rs"]
 #[allow(dead_code)]
 mod support;
@@ -35,7 +37,7 @@ async fn main() {
     config.cache.memory_bytes = 4_000_000;
     let store = Store::open(config).expect("the store opens");
     let properties = support::properties(endpoint);
-    for read in 1.. {
+    for read in 1_u64.. {
         let object = rng.random_range(0..number(objects));
         let (key, length) = (format!("data/{object}.parquet"), length_of(object));
         let start = rng.random_range(0..length);
@@ -49,7 +51,7 @@ async fn main() {
             .unwrap_or_else(|error| panic!("{key} {start}..{end}: {error:?}"));
         let expected = support::content(&key, length as usize).slice(start as usize..end as usize);
         assert!(bytes == expected, "wrong bytes of {key} in {start}..{end}");
-        if read % 20 == 0 {
+        if u64::is_multiple_of(read, 20) {
             print!(".");
             std::io::stdout().flush().expect("the parent listens");
         }

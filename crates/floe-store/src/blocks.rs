@@ -236,7 +236,7 @@ mod tests {
             let aligned = align(&(start..start + length), object);
             prop_assert!(aligned.start <= start && aligned.end >= start + length && aligned.end <= object);
             prop_assert_eq!(aligned.start % BLOCK_BYTES, 0);
-            prop_assert!(aligned.end == object || aligned.end % BLOCK_BYTES == 0);
+            prop_assert!(aligned.end == object || aligned.end.is_multiple_of(BLOCK_BYTES));
         }
     }
 }

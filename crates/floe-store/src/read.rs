@@ -47,7 +47,7 @@ type Pieces = Vec<(u64, Bytes)>;
 impl CachedFile {
     /// The bytes of a range.
     pub(crate) async fn read(&self, range: Range<u64>) -> Result<Bytes> {
-        if let Some(bytes) = self.from_memory(&range) {
+        if let Some(bytes) = self.in_memory(&range) {
             self.store.counters.memory_hit(bytes.len() as u64);
             return Ok(bytes);
         }
@@ -107,27 +107,27 @@ impl CachedFile {
         let everything = 0..u64::MAX;
         let alone = |under_way: &[Range<u64>]| {
             if under_way.is_empty() {
-                vec![0..u64::MAX]
+                vec![everything.clone()]
             } else {
                 Vec::new()
             }
         };
-        let flights = self
-            .object
-            .join_flights(&[everything], alone, |number, range| {
-                self.launch(number, range)
-            });
+        let flights =
+            self.object
+                .join_flights(std::slice::from_ref(&everything), alone, |number, range| {
+                    self.launch(number, range)
+                });
         self.store.counters.miss();
         let mut pieces = Pieces::new();
         for flight in flights {
             let flown = flight.landing.await?;
             pieces.push((flown.start, flown.bytes));
         }
-        let length = self.object.length().unwrap_or_default();
-        match missing(&[0..length], &pieces).is_empty() {
-            true => self.assemble(&pieces, &(0..length)),
+        let whole = 0..self.object.length().unwrap_or_default();
+        match missing(std::slice::from_ref(&whole), &pieces).is_empty() {
+            true => self.assemble(&pieces, &whole),
             // Flights that others began brought a part, and the length.
-            false => self.read(0..length).await,
+            false => self.read(whole).await,
         }
     }
 
@@ -146,7 +146,7 @@ impl CachedFile {
     }
 
     /// A hit in memory: one segment holds the range.
-    fn from_memory(&self, range: &Range<u64>) -> Option<Bytes> {
+    fn in_memory(&self, range: &Range<u64>) -> Option<Bytes> {
         if range.is_empty() {
             return None;
         }
@@ -216,7 +216,10 @@ impl CachedFile {
     fn wanted(&self, ranges: &[Range<u64>], to_fetch: bool) -> Vec<Range<u64>> {
         let small = self.store.origin_config.whole_file_bytes;
         match self.object.length() {
-            Some(length) if to_fetch && length <= small => vec![0..length],
+            Some(length) if to_fetch && length <= small => {
+                let whole = 0..length;
+                vec![whole]
+            }
             Some(length) => coalesce(ranges.iter().map(|range| align(range, length)).collect(), 0),
             None => {
                 // To the byte at the end: what lies behind it may not exist.
@@ -230,7 +233,8 @@ impl CachedFile {
                     .max()
                     .unwrap_or_default();
                 if to_fetch && end <= small {
-                    unrounded = vec![0..end];
+                    let from_the_start = 0..end;
+                    unrounded = vec![from_the_start];
                 }
                 coalesce(unrounded, 0)
             }

@@ -96,7 +96,7 @@ impl Counters {
         metrics::counter!("floe_cache_misses_total").increment(1);
     }
 
-    pub(crate) fn from_origin(&self, bytes: u64) {
+    pub(crate) fn origin_read(&self, bytes: u64) {
         self.origin_bytes.fetch_add(bytes, Relaxed);
         metrics::counter!("floe_origin_bytes_total").increment(bytes);
     }

@@ -7,6 +7,9 @@ use floe_store::Store;
 
 use crate::support::{World, files_below};
 
+/// A way to spoil the bytes of a file.
+type Damage = Box<dyn Fn(&mut Vec<u8>)>;
+
 const SIZES: [(&str, usize); 3] = [
     ("m/a.avro", 900),
     ("data/b.parquet", 400_000),
@@ -42,7 +45,7 @@ async fn a_flipped_or_cut_byte_in_any_file_of_a_cache_is_never_served() {
     for file in files {
         let good = fs::read(&file).unwrap();
         let size = good.len();
-        let damages: Vec<Box<dyn Fn(&mut Vec<u8>)>> = vec![
+        let damages: Vec<Damage> = vec![
             Box::new(|bytes| bytes.iter_mut().take(1).for_each(|b| *b ^= 1)),
             Box::new(move |bytes| {
                 if size > 0 {

@@ -1,5 +1,7 @@
 //! The store against origins that are real at the wire: right bytes, few requests, every fault.
 
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
+
 mod changes;
 mod conformance;
 mod damage;

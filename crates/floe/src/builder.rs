@@ -93,7 +93,11 @@ impl FloeBuilder {
     fn catalog_config(&self) -> Result<std::result::Result<CatalogConfig, String>> {
         let configured = match (&self.config, &self.catalog) {
             (Some(config), Some(name)) if self.properties.is_empty() => config.catalog(name)?,
-            (Some(config), Some(name)) if config.catalog_names().any(|known| known.eq_ignore_ascii_case(name)) => {
+            (Some(config), Some(name))
+                if config
+                    .catalog_names()
+                    .any(|known| known.eq_ignore_ascii_case(name)) =>
+            {
                 config.catalog(name)?
             }
             (Some(config), None) => match config.default_catalog() {
@@ -107,17 +111,28 @@ impl FloeBuilder {
                 }
                 Err(_) => return Err(unnamed()),
             },
-            (_, Some(name)) => CatalogConfig { name: name.clone(), properties: HashMap::new() },
-            (None, None) if self.properties.is_empty() => return Ok(Err("no catalog was named".to_string())),
+            (_, Some(name)) => CatalogConfig {
+                name: name.clone(),
+                properties: HashMap::new(),
+            },
+            (None, None) if self.properties.is_empty() => {
+                return Ok(Err("no catalog was named".to_string()));
+            }
             (None, None) => return Err(unnamed()),
         };
-        let CatalogConfig { name, mut properties } = configured;
+        let CatalogConfig {
+            name,
+            mut properties,
+        } = configured;
         properties.extend(self.properties.clone());
         Ok(Ok(CatalogConfig { name, properties }))
     }
 }
 
 fn unnamed() -> Error {
-    Error::new(ErrorKind::Invalid, "properties of a catalog were given, but not its name")
-        .with_hint("name it with FloeBuilder::catalog")
+    Error::new(
+        ErrorKind::Invalid,
+        "properties of a catalog were given, but not its name",
+    )
+    .with_hint("name it with FloeBuilder::catalog")
 }

@@ -41,13 +41,20 @@ impl Error {
     /// An error of this kind: what was attempted, on what, what was found.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         let message: String = message.into();
-        Self { kind, hint: None, inner: message.into() }
+        Self {
+            kind,
+            hint: None,
+            inner: message.into(),
+        }
     }
 
     /// The same with what the user can do.
     #[must_use]
     pub fn with_hint(self, hint: impl Into<String>) -> Self {
-        Self { hint: Some(hint.into()), ..self }
+        Self {
+            hint: Some(hint.into()),
+            ..self
+        }
     }
 
     /// What the caller can do about it.
@@ -88,13 +95,21 @@ impl StdError for Error {
 
 impl From<crate::config::Error> for Error {
     fn from(error: crate::config::Error) -> Self {
-        Self { kind: ErrorKind::Invalid, hint: error.hint().map(str::to_string), inner: Box::new(error) }
+        Self {
+            kind: ErrorKind::Invalid,
+            hint: error.hint().map(str::to_string),
+            inner: Box::new(error),
+        }
     }
 }
 
 impl From<floe_store::Error> for Error {
     fn from(error: floe_store::Error) -> Self {
-        Self { kind: of_store(&error), hint: error.hint().map(str::to_string), inner: Box::new(error) }
+        Self {
+            kind: of_store(&error),
+            hint: error.hint().map(str::to_string),
+            inner: Box::new(error),
+        }
     }
 }
 
@@ -120,7 +135,11 @@ impl From<DataFusionError> for Error {
             Ok(ours) => ours,
             Err(theirs) => {
                 let kind = of_query(&theirs);
-                Self { kind, hint: None, inner: Box::new(Query(theirs)) }
+                Self {
+                    kind,
+                    hint: None,
+                    inner: Box::new(Query(theirs)),
+                }
             }
         }
     }
@@ -128,17 +147,28 @@ impl From<DataFusionError> for Error {
 
 impl Error {
     /// Keeps kind and hint of an error; a store's error at its root knows better what can be done.
-    fn over(error: impl StdError + Send + Sync + 'static, kind: ErrorKind, hint: Option<String>) -> Self {
+    fn over(
+        error: impl StdError + Send + Sync + 'static,
+        kind: ErrorKind,
+        hint: Option<String>,
+    ) -> Self {
         let mut next: Option<&(dyn StdError + 'static)> = Some(&error);
         let mut found = (kind, hint);
         while let Some(cause) = next {
             if let Some(store) = cause.downcast_ref::<floe_store::Error>() {
-                found = (of_store(store), store.hint().map(str::to_string).or(found.1));
+                found = (
+                    of_store(store),
+                    store.hint().map(str::to_string).or(found.1),
+                );
                 break;
             }
             next = cause.source();
         }
-        Self { kind: found.0, hint: found.1, inner: Box::new(error) }
+        Self {
+            kind: found.0,
+            hint: found.1,
+            inner: Box::new(error),
+        }
     }
 }
 
@@ -203,7 +233,9 @@ fn of_store(error: &floe_store::Error) -> ErrorKind {
 fn of_catalog(error: &floe_catalog::Error) -> ErrorKind {
     use floe_catalog::ErrorKind as Catalog;
     match error.kind() {
-        Catalog::TableNotFound | Catalog::NamespaceNotFound | Catalog::MetadataNotFound => ErrorKind::NotFound,
+        Catalog::TableNotFound | Catalog::NamespaceNotFound | Catalog::MetadataNotFound => {
+            ErrorKind::NotFound
+        }
         Catalog::Unavailable => ErrorKind::Unavailable,
         Catalog::Denied => ErrorKind::Denied,
         Catalog::Invalid => ErrorKind::Invalid,

@@ -40,7 +40,13 @@ impl Floe {
             (Ok(config), Some(dir)) if store.cache().is_some() => Some(Pointers::of(dir, config)),
             _ => None,
         };
-        Self(Arc::new(Inner { store, config, catalog: OnceCell::new(), pointers, used: Mutex::default() }))
+        Self(Arc::new(Inner {
+            store,
+            config,
+            catalog: OnceCell::new(),
+            pointers,
+            used: Mutex::default(),
+        }))
     }
 
     /// The store that files are read through.
@@ -63,7 +69,10 @@ impl Floe {
     pub async fn catalog(&self) -> Result<&Arc<dyn Catalog>> {
         let config = self.config()?;
         if self.is_offline() {
-            return Err(Error::new(ErrorKind::Offline, format!("can't ask the catalog {:?} offline", config.name)));
+            return Err(Error::new(
+                ErrorKind::Offline,
+                format!("can't ask the catalog {:?} offline", config.name),
+            ));
         }
         let connect = || floe_catalog::connect(&config.name, &config.properties, &self.0.store);
         Ok(self.0.catalog.get_or_try_init(connect).await?)
@@ -139,27 +148,48 @@ impl Floe {
     /// What the store says, or that it is no table metadata.
     pub async fn table_at(&self, metadata_location: &str) -> Result<Table> {
         let none = Default::default();
-        let properties = self.0.config.as_ref().map_or(&none, |config| &config.properties);
-        let table = floe_catalog::load_metadata(metadata_location, properties, &self.0.store).await?;
+        let properties = self
+            .0
+            .config
+            .as_ref()
+            .map_or(&none, |config| &config.properties);
+        let table =
+            floe_catalog::load_metadata(metadata_location, properties, &self.0.store).await?;
         Ok(Table::new(self.clone(), table, None))
     }
 
     async fn table_offline(&self, ident: &TableIdent) -> Result<Table> {
         let Some(table) = self.load_seen(ident).await? else {
-            let message = format!("can't read {ident} offline: the catalog {:?} was never asked for it", self.config()?.name);
+            let message = format!(
+                "can't read {ident} offline: the catalog {:?} was never asked for it",
+                self.config()?.name
+            );
             return Err(Error::new(ErrorKind::Offline, message)
                 .with_hint("read it once with network, or warm it: floe cache warm"));
         };
         if let Some(seen) = table.last_seen() {
-            self.0.used.lock().unwrap_or_else(PoisonError::into_inner).push(seen.clone());
+            self.0
+                .used
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push(seen.clone());
         }
         Ok(table)
     }
 
     async fn load_seen(&self, ident: &TableIdent) -> Result<Option<Table>> {
         let config = self.config()?;
-        let Some(seen) = self.0.pointers.as_ref().and_then(|pointers| pointers.get(ident)) else { return Ok(None) };
-        let found = floe_catalog::load_metadata(&seen.metadata_location, &config.properties, &self.0.store).await?;
+        let Some(seen) = self
+            .0
+            .pointers
+            .as_ref()
+            .and_then(|pointers| pointers.get(ident))
+        else {
+            return Ok(None);
+        };
+        let found =
+            floe_catalog::load_metadata(&seen.metadata_location, &config.properties, &self.0.store)
+                .await?;
         // The same table under the name that the catalog has for it.
         let table = iceberg::table::Table::builder()
             .identifier(ident.clone())
@@ -170,14 +200,21 @@ impl Floe {
             .runtime(runtime()?)
             .build()
             .map_err(|source| {
-                Error::new(ErrorKind::Unexpected, format!("can't open {ident} as it was seen last: {source}"))
+                Error::new(
+                    ErrorKind::Unexpected,
+                    format!("can't open {ident} as it was seen last: {source}"),
+                )
             })?;
         Ok(Some(Table::new(self.clone(), table, Some(seen))))
     }
 
     /// Which pointers were used without asking the catalog, in the order of use: say so to the user.
     pub fn used_last_seen(&self) -> Vec<LastSeen> {
-        self.0.used.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0
+            .used
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     /// Every namespace of the catalog, nested ones included, sorted. Offline: those of tables seen.
@@ -186,7 +223,11 @@ impl Floe {
     /// What the catalog says.
     pub async fn namespaces(&self) -> Result<Vec<NamespaceIdent>> {
         if self.is_offline() {
-            let mut namespaces: Vec<_> = self.seen()?.iter().map(|ident| ident.namespace().clone()).collect();
+            let mut namespaces: Vec<_> = self
+                .seen()?
+                .iter()
+                .map(|ident| ident.namespace().clone())
+                .collect();
             namespaces.sort();
             namespaces.dedup();
             return Ok(namespaces);
@@ -228,34 +269,55 @@ impl Floe {
 
     fn config(&self) -> Result<&CatalogConfig> {
         self.0.config.as_ref().map_err(|why| {
-            Error::new(ErrorKind::Invalid, why.clone())
-                .with_hint("name a configuration with --config FILE and a catalog with --catalog NAME")
+            Error::new(ErrorKind::Invalid, why.clone()).with_hint(
+                "name a configuration with --config FILE and a catalog with --catalog NAME",
+            )
         })
     }
 
     fn seen(&self) -> Result<Vec<TableIdent>> {
         self.config()?;
-        let all = self.0.pointers.as_ref().map(Pointers::all).unwrap_or_default();
+        let all = self
+            .0
+            .pointers
+            .as_ref()
+            .map(Pointers::all)
+            .unwrap_or_default();
         Ok(all.iter().filter_map(LastSeen::ident).collect())
     }
 }
 
 /// Whether a name is rather the location of a metadata file.
 fn is_location(name: &str) -> bool {
-    name.contains("://") || name.ends_with(".json") || name.ends_with(".json.gz") || name.starts_with("file:/")
+    name.contains("://")
+        || name.ends_with(".json")
+        || name.ends_with(".json.gz")
+        || name.starts_with("file:/")
 }
 
 /// `a.b.t` is table `t` of namespace `a.b`.
 fn parse_ident(name: &str) -> Result<TableIdent> {
     let parts: Vec<&str> = name.split('.').collect();
     if parts.len() < 2 || parts.iter().any(|part| part.is_empty()) {
-        return Err(Error::new(ErrorKind::Invalid, format!("'{name}' is not the name of a table"))
-            .with_hint("write NAMESPACE.TABLE, or the path or URL of a metadata JSON"));
+        return Err(Error::new(
+            ErrorKind::Invalid,
+            format!("'{name}' is not the name of a table"),
+        )
+        .with_hint("write NAMESPACE.TABLE, or the path or URL of a metadata JSON"));
     }
-    TableIdent::from_strs(parts).map_err(|source| Error::new(ErrorKind::Invalid, format!("'{name}' is not the name of a table: {source}")))
+    TableIdent::from_strs(parts).map_err(|source| {
+        Error::new(
+            ErrorKind::Invalid,
+            format!("'{name}' is not the name of a table: {source}"),
+        )
+    })
 }
 
 fn runtime() -> Result<iceberg::Runtime> {
-    iceberg::Runtime::try_current()
-        .map_err(|_| Error::new(ErrorKind::Invalid, "tables are loaded within a tokio runtime, and there is none"))
+    iceberg::Runtime::try_current().map_err(|_| {
+        Error::new(
+            ErrorKind::Invalid,
+            "tables are loaded within a tokio runtime, and there is none",
+        )
+    })
 }

@@ -46,10 +46,25 @@ pub(crate) struct Pointers {
 impl Pointers {
     /// Those of this catalog. Catalogs are told apart by type, place and name, which are hashed: a URI may hold secrets.
     pub(crate) fn of(cache_dir: &Path, catalog: &CatalogConfig) -> Self {
-        let property = |key: &str| catalog.properties.get(key).map(String::as_str).unwrap_or_default();
-        let identity = [&catalog.name, property("type"), property("uri"), property("warehouse")].join("\n");
+        let property = |key: &str| {
+            catalog
+                .properties
+                .get(key)
+                .map(String::as_str)
+                .unwrap_or_default()
+        };
+        let identity = [
+            &catalog.name,
+            property("type"),
+            property("uri"),
+            property("warehouse"),
+        ]
+        .join("\n");
         let dir = cache_dir.join("pointers").join(hash(&identity));
-        Self { dir, catalog: catalog.name.clone() }
+        Self {
+            dir,
+            catalog: catalog.name.clone(),
+        }
     }
 
     /// Notes a pointer; written aside and renamed, so that a reader sees the old one or this one.
@@ -61,12 +76,20 @@ impl Pointers {
             metadata_location: metadata_location.to_string(),
             seen: Utc::now(),
         };
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.dir)?;
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&self.dir)?;
         let aside = self.dir.join(format!("{}.tmp", uuid::Uuid::new_v4()));
-        let written = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&aside).and_then(|mut file| {
-            file.write_all(&serde_json::to_vec(&seen)?)?;
-            fs::rename(&aside, self.file_of(ident))
-        });
+        let written = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&aside)
+            .and_then(|mut file| {
+                file.write_all(&serde_json::to_vec(&seen)?)?;
+                fs::rename(&aside, self.file_of(ident))
+            });
         if written.is_err() {
             let _ = fs::remove_file(&aside);
         }
@@ -80,13 +103,19 @@ impl Pointers {
 
     /// Every pointer seen.
     pub(crate) fn all(&self) -> Vec<LastSeen> {
-        let Ok(entries) = fs::read_dir(&self.dir) else { return Vec::new() };
+        let Ok(entries) = fs::read_dir(&self.dir) else {
+            return Vec::new();
+        };
         let files = entries.filter_map(|entry| Some(entry.ok()?.path()));
-        files.filter(|path| path.extension().is_some_and(|e| e == "json")).filter_map(|path| read(&path)).collect()
+        files
+            .filter(|path| path.extension().is_some_and(|e| e == "json"))
+            .filter_map(|path| read(&path))
+            .collect()
     }
 
     fn file_of(&self, ident: &TableIdent) -> PathBuf {
-        let key = serde_json::to_string(&(ident.namespace().as_ref(), ident.name())).expect("strings are always JSON");
+        let key = serde_json::to_string(&(ident.namespace().as_ref(), ident.name()))
+            .expect("strings are always JSON");
         self.dir.join(format!("{}.json", hash(&key)))
     }
 }
@@ -105,7 +134,10 @@ mod tests {
     use super::*;
 
     fn catalog(uri: &str) -> CatalogConfig {
-        CatalogConfig { name: "c".into(), properties: [("uri".to_string(), uri.to_string())].into() }
+        CatalogConfig {
+            name: "c".into(),
+            properties: [("uri".to_string(), uri.to_string())].into(),
+        }
     }
 
     #[test]
@@ -115,10 +147,19 @@ mod tests {
         let hostile = TableIdent::from_strs(["../a#b", "t/%?\u{fc}"]).unwrap();
         pointers.note(&hostile, "s3://b/old.metadata.json").unwrap();
         pointers.note(&hostile, "s3://b/new.metadata.json").unwrap();
-        assert_eq!(pointers.get(&hostile).unwrap().metadata_location, "s3://b/new.metadata.json");
+        assert_eq!(
+            pointers.get(&hostile).unwrap().metadata_location,
+            "s3://b/new.metadata.json"
+        );
         assert_eq!(pointers.all().len(), 1);
-        assert_eq!(pointers.get(&TableIdent::from_strs(["../a#b", "t"]).unwrap()), None);
-        assert_eq!(Pointers::of(dir.path(), &catalog("sqlite:b")).get(&hostile), None);
+        assert_eq!(
+            pointers.get(&TableIdent::from_strs(["../a#b", "t"]).unwrap()),
+            None
+        );
+        assert_eq!(
+            Pointers::of(dir.path(), &catalog("sqlite:b")).get(&hostile),
+            None
+        );
     }
 
     #[test]

@@ -18,7 +18,10 @@ const NO_NAMESPACE: &str = "default";
 
 /// Plans a query. Whatever would change something is refused.
 pub(crate) async fn plan(floe: &Floe, query: &str) -> Result<DataFrame> {
-    let source = Source { floe: floe.clone(), name: floe.catalog_name()?.to_string() };
+    let source = Source {
+        floe: floe.clone(),
+        name: floe.catalog_name()?.to_string(),
+    };
     let config = SessionConfig::new()
         .with_default_catalog_and_schema(&source.name, NO_NAMESPACE)
         .with_create_default_catalog_and_schema(false)
@@ -27,10 +30,19 @@ pub(crate) async fn plan(floe: &Floe, query: &str) -> Result<DataFrame> {
     if lists_tables(query) {
         catalogs.list().await.map_err(unpack)?;
     }
-    let state =
-        SessionStateBuilder::new().with_default_features().with_config(config).with_catalog_list(catalogs).build();
-    let reads = SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
-    SessionContext::new_with_state(state).sql_with_options(query, reads).await.map_err(explain)
+    let state = SessionStateBuilder::new()
+        .with_default_features()
+        .with_config(config)
+        .with_catalog_list(catalogs)
+        .build();
+    let reads = SQLOptions::new()
+        .with_allow_ddl(false)
+        .with_allow_dml(false)
+        .with_allow_statements(false);
+    SessionContext::new_with_state(state)
+        .sql_with_options(query, reads)
+        .await
+        .map_err(explain)
 }
 
 /// Whether a query wants to know which tables there are; all others get by without listing the catalog.
@@ -43,7 +55,8 @@ fn explain(error: datafusion::error::DataFusionError) -> Error {
     let error = Error::from(error);
     let (kind, text) = (error.kind(), error.to_string());
     if kind == ErrorKind::NotFound && text.contains("table '") {
-        return error.with_hint("floe table list shows the tables; names with capitals need double quotes");
+        return error
+            .with_hint("floe table list shows the tables; names with capitals need double quotes");
     }
     if kind == ErrorKind::Invalid && text.contains("not supported") {
         return error.with_hint("floe sql only reads");
@@ -76,7 +89,13 @@ impl TableSource for Source {
     }
 
     async fn tables(&self, namespace: &NamespaceIdent) -> Result<Vec<String>, SourceError> {
-        Ok(self.floe.tables(namespace).await?.into_iter().map(|ident| ident.name().to_string()).collect())
+        Ok(self
+            .floe
+            .tables(namespace)
+            .await?
+            .into_iter()
+            .map(|ident| ident.name().to_string())
+            .collect())
     }
 
     async fn table(&self, ident: &TableIdent) -> Result<Option<FloeTable>, SourceError> {
@@ -86,6 +105,10 @@ impl TableSource for Source {
             Err(error) if error.is_missing_table() => return Ok(None),
             Err(error) => return Err(Box::new(error)),
         };
-        Ok(Some(FloeTable::new(self.floe.store(), table.iceberg(), &At::Main)?))
+        Ok(Some(FloeTable::new(
+            self.floe.store(),
+            table.iceberg(),
+            &At::Main,
+        )?))
     }
 }

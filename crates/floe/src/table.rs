@@ -60,7 +60,11 @@ impl Table {
 
     /// Begins a scan of main, every row and column.
     pub fn scan(&self) -> ScanBuilder {
-        ScanBuilder { floe: self.floe.clone(), table: self.table.clone(), request: ScanRequest::default() }
+        ScanBuilder {
+            floe: self.floe.clone(),
+            table: self.table.clone(),
+            request: ScanRequest::default(),
+        }
     }
 
     /// The data files at this state, by location.
@@ -68,7 +72,15 @@ impl Table {
     /// # Errors
     /// What planning meets.
     pub async fn files(&self, at: At) -> Result<Vec<FileEntry>> {
-        let mut files: Vec<FileEntry> = self.scan().at(at).build()?.files().await?.into_iter().map(FileEntry::from).collect();
+        let mut files: Vec<FileEntry> = self
+            .scan()
+            .at(at)
+            .build()?
+            .files()
+            .await?
+            .into_iter()
+            .map(FileEntry::from)
+            .collect();
         files.sort_by(|a, b| a.location.cmp(&b.location));
         Ok(files)
     }
@@ -76,8 +88,18 @@ impl Table {
 
 impl From<floe_scan::PlannedFile> for FileEntry {
     fn from(file: floe_scan::PlannedFile) -> Self {
-        let floe_scan::PlannedFile { location, rows, bytes, delete_files } = file;
-        Self { location, rows, bytes, delete_files }
+        let floe_scan::PlannedFile {
+            location,
+            rows,
+            bytes,
+            delete_files,
+        } = file;
+        Self {
+            location,
+            rows,
+            bytes,
+            delete_files,
+        }
     }
 }
 
@@ -147,7 +169,10 @@ impl ScanBuilder {
     pub async fn stream(self) -> Result<(SchemaRef, BoxStream<'static, Result<RecordBatch>>)> {
         let scan = self.build()?;
         let batches = scan.stream().await?;
-        Ok((scan.schema().clone(), batches.map(|batch| Ok(batch?)).boxed()))
+        Ok((
+            scan.schema().clone(),
+            batches.map(|batch| Ok(batch?)).boxed(),
+        ))
     }
 
     /// All rows.

@@ -22,8 +22,14 @@ impl Fault {
     pub(super) fn of(error: &iceberg::Error) -> Self {
         let text = error.to_string();
         // Texts of the server stand behind these keys, never before them.
-        let number = |key: &str| text.split_once(key).and_then(|(_, rest)| rest.get(..3)?.parse().ok());
-        let head_is = |prefix: &str| text.split_once("context: { ").is_some_and(|(_, rest)| rest.starts_with(prefix));
+        let number = |key: &str| {
+            text.split_once(key)
+                .and_then(|(_, rest)| rest.get(..3)?.parse().ok())
+        };
+        let head_is = |prefix: &str| {
+            text.split_once("context: { ")
+                .is_some_and(|(_, rest)| rest.starts_with(prefix))
+        };
         let is_model = error.kind() == iceberg::ErrorKind::DataInvalid && head_is("type: ");
         let status = if head_is("status: ") {
             number("status: ")
@@ -34,13 +40,23 @@ impl Fault {
         };
         let message = match is_model {
             true => Some(error.message().to_string()),
-            false => text.split_once("json: ").and_then(|(_, json)| error_model(json)),
+            false => text
+                .split_once("json: ")
+                .and_then(|(_, json)| error_model(json)),
         };
-        Self { status, message: message.filter(|message| !message.is_empty()) }
+        Self {
+            status,
+            message: message.filter(|message| !message.is_empty()),
+        }
     }
 
     /// The error for the caller; `secrets` are blotted out of the server's words.
-    pub(super) fn explain(self, attempted: &str, error: &iceberg::Error, secrets: &[&str]) -> Error {
+    pub(super) fn explain(
+        self,
+        attempted: &str,
+        error: &iceberg::Error,
+        secrets: &[&str],
+    ) -> Error {
         let (kind, found, hint) = self.classify(error);
         let mut text = format!("can't {attempted} of the REST catalog: {found}");
         if let Some(message) = self.message {
@@ -62,25 +78,51 @@ impl Fault {
         use iceberg::ErrorKind as Theirs;
         if let Some(http) = find_source::<reqwest::Error>(error) {
             return match http.is_builder() {
-                true => (ErrorKind::Invalid, "the request could not be made".into(), Some("check the catalog's uri")),
-                false if http.is_timeout() => (ErrorKind::Unavailable, "the server did not answer in time".into(), None),
-                false => (ErrorKind::Unavailable, "the server can't be reached".into(), Some("check the catalog's uri")),
+                true => (
+                    ErrorKind::Invalid,
+                    "the request could not be made".into(),
+                    Some("check the catalog's uri"),
+                ),
+                false if http.is_timeout() => (
+                    ErrorKind::Unavailable,
+                    "the server did not answer in time".into(),
+                    None,
+                ),
+                false => (
+                    ErrorKind::Unavailable,
+                    "the server can't be reached".into(),
+                    Some("check the catalog's uri"),
+                ),
             };
         }
         match (error.kind(), self.status) {
-            (Theirs::NamespaceNotFound, _) => (ErrorKind::NamespaceNotFound, "there is no such namespace".into(), None),
-            (Theirs::TableNotFound, _) => (ErrorKind::TableNotFound, "there is no such table".into(), None),
-            (Theirs::FeatureUnsupported, _) => (ErrorKind::Unsupported, error.message().into(), None),
+            (Theirs::NamespaceNotFound, _) => (
+                ErrorKind::NamespaceNotFound,
+                "there is no such namespace".into(),
+                None,
+            ),
+            (Theirs::TableNotFound, _) => (
+                ErrorKind::TableNotFound,
+                "there is no such table".into(),
+                None,
+            ),
+            (Theirs::FeatureUnsupported, _) => {
+                (ErrorKind::Unsupported, error.message().into(), None)
+            }
             (_, Some(status)) => {
                 let found = format!("the server answered {status}");
                 match status {
-                    401 | 403 | 419 => {
-                        (ErrorKind::Denied, found, Some("check the catalog's `token` or `credential`, and its grants"))
-                    }
+                    401 | 403 | 419 => (
+                        ErrorKind::Denied,
+                        found,
+                        Some("check the catalog's `token` or `credential`, and its grants"),
+                    ),
                     404 => (
                         ErrorKind::Invalid,
                         found,
-                        Some("is an Iceberg REST catalog at this uri? Check `uri`, `warehouse` and `prefix`"),
+                        Some(
+                            "is an Iceberg REST catalog at this uri? Check `uri`, `warehouse` and `prefix`",
+                        ),
                     ),
                     406 | 501 => (ErrorKind::Unsupported, found, None),
                     429 | 500..=599 => (ErrorKind::Unavailable, found, None),
@@ -88,11 +130,15 @@ impl Fault {
                     _ => (ErrorKind::Unexpected, found, None),
                 }
             }
-            (Theirs::Unexpected, None) if error.message().starts_with("Failed to parse response") => (
-                ErrorKind::Corrupt,
-                "the answer is not what Iceberg's REST specification says".into(),
-                Some("is an Iceberg REST catalog at this uri?"),
-            ),
+            (Theirs::Unexpected, None)
+                if error.message().starts_with("Failed to parse response") =>
+            {
+                (
+                    ErrorKind::Corrupt,
+                    "the answer is not what Iceberg's REST specification says".into(),
+                    Some("is an Iceberg REST catalog at this uri?"),
+                )
+            }
             (Theirs::DataInvalid, None) => (ErrorKind::Invalid, error.message().into(), None),
             (_, None) => (ErrorKind::Unexpected, error.message().into(), None),
         }
@@ -101,7 +147,10 @@ impl Fault {
 
 /// The message of `{"error": {"message": ...}}` at the beginning of a text.
 fn error_model(text: &str) -> Option<String> {
-    let value: Value = serde_json::Deserializer::from_str(text).into_iter().next()?.ok()?;
+    let value: Value = serde_json::Deserializer::from_str(text)
+        .into_iter()
+        .next()?
+        .ok()?;
     Some(value.get("error")?.get("message")?.as_str()?.to_string())
 }
 

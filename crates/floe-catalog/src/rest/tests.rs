@@ -7,7 +7,10 @@ use super::{escape, file_properties, principal};
 use crate::error::ErrorKind;
 
 fn map(pairs: &[(&str, &str)]) -> HashMap<String, String> {
-    pairs.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect()
+    pairs
+        .iter()
+        .map(|(key, value)| (key.to_string(), value.to_string()))
+        .collect()
 }
 
 #[test]
@@ -31,7 +34,10 @@ fn a_vended_session_token_is_not_mixed_with_the_users_keys() {
 #[test]
 fn the_principal_shows_no_secret_and_outlives_vended_keys() {
     let who = |pairs: &[(&str, &str)]| principal("http://h", &map(pairs));
-    assert_eq!(who(&[("credential", "ann:s3cret")]).unwrap(), "ann at http://h");
+    assert_eq!(
+        who(&[("credential", "ann:s3cret")]).unwrap(),
+        "ann at http://h"
+    );
     assert!(!who(&[("token", "s3cret")]).unwrap().contains("s3cret"));
     assert_ne!(who(&[("token", "a")]), who(&[("token", "b")]));
     assert_eq!(who(&[("s3.access-key-id", "x")]), None);
@@ -50,15 +56,27 @@ fn an_unexpected_answer_is_understood_by_its_status() {
         ("302 Found", ErrorKind::Unexpected),
     ] {
         // As iceberg-catalog-rest builds them.
-        let error = iceberg::Error::new(iceberg::ErrorKind::Unexpected, "Received response with unexpected status code")
-            .with_context("status", status)
-            .with_context("headers", "{\"x-secret\": \"status: 200\"}")
-            .with_context("json", r#"{"error": {"message": "no way,\n tok3n!", "type": "T", "code": 200}}"#);
+        let error = iceberg::Error::new(
+            iceberg::ErrorKind::Unexpected,
+            "Received response with unexpected status code",
+        )
+        .with_context("status", status)
+        .with_context("headers", "{\"x-secret\": \"status: 200\"}")
+        .with_context(
+            "json",
+            r#"{"error": {"message": "no way,\n tok3n!", "type": "T", "code": 200}}"#,
+        );
         let ours = Fault::of(&error).explain("do it", &error, &["tok3n"]);
         assert_eq!(ours.kind(), kind, "{status}");
         let text = format!("{ours:?}");
-        assert!(text.contains(&status[..3]) && text.contains("no way, ***!"), "{text}");
-        assert!(!text.contains("x-secret") && !text.contains("tok3n"), "{text}");
+        assert!(
+            text.contains(&status[..3]) && text.contains("no way, ***!"),
+            "{text}"
+        );
+        assert!(
+            !text.contains("x-secret") && !text.contains("tok3n"),
+            "{text}"
+        );
     }
 }
 
@@ -74,8 +92,11 @@ fn the_token_endpoints_refusal_is_denied() {
 
 #[test]
 fn an_answer_that_is_no_catalogs_keeps_its_content_to_itself() {
-    let error = iceberg::Error::new(iceberg::ErrorKind::Unexpected, "Failed to parse response from rest catalog server")
-        .with_context("json", "<html>s3cret</html>");
+    let error = iceberg::Error::new(
+        iceberg::ErrorKind::Unexpected,
+        "Failed to parse response from rest catalog server",
+    )
+    .with_context("json", "<html>s3cret</html>");
     let ours = Fault::of(&error).explain("do it", &error, &[]);
     assert_eq!(ours.kind(), ErrorKind::Corrupt);
     assert!(!format!("{ours:?}").contains("s3cret"));

@@ -23,7 +23,10 @@ const CONNECTIONS: usize = 4;
 /// A database that holds a catalog.
 pub(super) enum Database {
     /// A file, opened anew for each question: cheap, and a file that was replaced is seen at once.
-    Sqlite { path: PathBuf, busy_timeout: Duration },
+    Sqlite {
+        path: PathBuf,
+        busy_timeout: Duration,
+    },
     /// A server.
     Postgres { server: Box<Server>, shown: String },
 }
@@ -45,9 +48,15 @@ impl Database {
                 Ok(Self::Sqlite { path, busy_timeout })
             }
             Address::Postgres { options, shown } => {
-                let server =
-                    Server { options: *options, idle: Mutex::default(), turns: Semaphore::new(CONNECTIONS) };
-                Ok(Self::Postgres { server: Box::new(server), shown })
+                let server = Server {
+                    options: *options,
+                    idle: Mutex::default(),
+                    turns: Semaphore::new(CONNECTIONS),
+                };
+                Ok(Self::Postgres {
+                    server: Box::new(server),
+                    shown,
+                })
             }
         }
     }
@@ -88,7 +97,9 @@ impl Database {
 
 /// Reading must not create the file, and "unable to open database file" is no help.
 fn check_file(path: &Path) -> Result<()> {
-    let fail = |kind, message: &str| Err(Error::new(kind, message).with_context("database", path.display().to_string()));
+    let fail = |kind, message: &str| {
+        Err(Error::new(kind, message).with_context("database", path.display().to_string()))
+    };
     match std::fs::metadata(path) {
         Ok(found) if found.is_dir() => fail(ErrorKind::Invalid, "the catalog's SQLite database is a directory"),
         Ok(_) => Ok(()),
@@ -110,7 +121,10 @@ async fn ask_sqlite<const N: usize>(
     values: &[&str],
     columns: [&str; N],
 ) -> sqlx::Result<Vec<[Option<String>; N]>> {
-    let options = SqliteConnectOptions::new().filename(path).read_only(true).busy_timeout(busy_timeout);
+    let options = SqliteConnectOptions::new()
+        .filename(path)
+        .read_only(true)
+        .busy_timeout(busy_timeout);
     match ask_file(&options, sql, values, columns).await {
         // A file in WAL mode needs a shared-memory file beside it, which a directory we may not write refuses. Where
         // neither a log nor a journal waits, the file alone is the whole truth and can be read without one.
@@ -153,7 +167,11 @@ impl Server {
         values: &[&str],
         columns: [&str; N],
     ) -> sqlx::Result<Vec<[Option<String>; N]>> {
-        let _turn = self.turns.acquire().await.expect("the semaphore is never closed");
+        let _turn = self
+            .turns
+            .acquire()
+            .await
+            .expect("the semaphore is never closed");
         let waiting = self.idle().pop();
         if let Some(mut connection) = waiting {
             let answer = ask_postgres(&mut connection, sql, values, columns).await;
@@ -187,7 +205,12 @@ async fn ask_postgres<const N: usize>(
     for value in values {
         query = query.bind(value.to_string());
     }
-    query.fetch_all(connection).await?.iter().map(|row| texts(row, columns)).collect()
+    query
+        .fetch_all(connection)
+        .await?
+        .iter()
+        .map(|row| texts(row, columns))
+        .collect()
 }
 
 fn texts<'r, R, const N: usize>(row: &'r R, columns: [&str; N]) -> sqlx::Result<[Option<String>; N]>

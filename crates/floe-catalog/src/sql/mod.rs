@@ -46,20 +46,30 @@ impl SqlCatalog {
     ) -> Result<Self> {
         let database = Database::open(uri::parse(uri, properties)?, BUSY_TIMEOUT)
             .map_err(|error| error.with_context("catalog", name))?;
-        Ok(Self { name: name.to_string(), database, properties: properties.clone(), store: store.clone() })
+        Ok(Self {
+            name: name.to_string(),
+            database,
+            properties: properties.clone(),
+            store: store.clone(),
+        })
     }
 
     /// Every namespace the catalog knows, as its dotted string.
     async fn namespaces(&self) -> Result<BTreeSet<String>> {
-        let rows = self.ask(queries::NAMESPACES, &[&self.name], ["namespace"]).await?;
+        let rows = self
+            .ask(queries::NAMESPACES, &[&self.name], ["namespace"])
+            .await?;
         Ok(rows.into_iter().flat_map(|[namespace]| namespace).collect())
     }
 
     /// The error for a namespace that no row mentions, with the likeliest reason as hint.
     async fn no_namespace(&self, namespace: &NamespaceIdent) -> Result<Error> {
-        let error = Error::new(ErrorKind::NamespaceNotFound, format!("there is no namespace {:?}", dotted(namespace)))
-            .with_context("catalog", &self.name)
-            .with_context("database", self.database.shown());
+        let error = Error::new(
+            ErrorKind::NamespaceNotFound,
+            format!("there is no namespace {:?}", dotted(namespace)),
+        )
+        .with_context("catalog", &self.name)
+        .with_context("database", self.database.shown());
         Ok(match self.other_catalogs().await? {
             Some(others) => error.with_hint(format!(
                 "the database holds nothing under the catalog name {:?}, but under {others}: use one of these names",
@@ -78,7 +88,11 @@ impl SqlCatalog {
             return Ok(None);
         }
         let more = if names.len() > SHOWN { ", ..." } else { "" };
-        let list: Vec<_> = names.iter().take(SHOWN).map(|name| format!("{name:?}")).collect();
+        let list: Vec<_> = names
+            .iter()
+            .take(SHOWN)
+            .map(|name| format!("{name:?}"))
+            .collect();
         Ok(Some(list.join(", ") + more))
     }
 
@@ -88,7 +102,10 @@ impl SqlCatalog {
         values: &[&str],
         columns: [&str; N],
     ) -> Result<Vec<[Option<String>; N]>> {
-        self.database.ask(sql, values, columns).await.map_err(|error| error.with_context("catalog", &self.name))
+        self.database
+            .ask(sql, values, columns)
+            .await
+            .map_err(|error| error.with_context("catalog", &self.name))
     }
 }
 
@@ -98,7 +115,10 @@ impl Catalog for SqlCatalog {
         &self.name
     }
 
-    async fn list_namespaces(&self, parent: Option<&NamespaceIdent>) -> Result<Vec<NamespaceIdent>> {
+    async fn list_namespaces(
+        &self,
+        parent: Option<&NamespaceIdent>,
+    ) -> Result<Vec<NamespaceIdent>> {
         let all = self.namespaces().await?;
         if let Some(parent) = parent
             && !exists(&all, parent)
@@ -115,23 +135,42 @@ impl Catalog for SqlCatalog {
 
     async fn list_tables(&self, namespace: &NamespaceIdent) -> Result<Vec<TableIdent>> {
         let rows = self
-            .ask(queries::TABLES, &[&self.name, &dotted(namespace)], ["table_name", "iceberg_type"])
+            .ask(
+                queries::TABLES,
+                &[&self.name, &dotted(namespace)],
+                ["table_name", "iceberg_type"],
+            )
             .await?;
         let is_empty = rows.is_empty();
-        let names: BTreeSet<String> =
-            rows.into_iter().filter(|[_, kind]| is_table(kind)).flat_map(|[name, _]| name).collect();
+        let names: BTreeSet<String> = rows
+            .into_iter()
+            .filter(|[_, kind]| is_table(kind))
+            .flat_map(|[name, _]| name)
+            .collect();
         if is_empty && !exists(&self.namespaces().await?, namespace) {
             return Err(self.no_namespace(namespace).await?);
         }
-        Ok(names.into_iter().map(|name| TableIdent::new(namespace.clone(), name)).collect())
+        Ok(names
+            .into_iter()
+            .map(|name| TableIdent::new(namespace.clone(), name))
+            .collect())
     }
 
     async fn load_table(&self, ident: &TableIdent) -> Result<Table> {
         let values = [self.name.as_str(), &dotted(ident.namespace()), ident.name()];
-        let rows = self.ask(queries::POINTER, &values, ["metadata_location", "iceberg_type"]).await?;
+        let rows = self
+            .ask(
+                queries::POINTER,
+                &values,
+                ["metadata_location", "iceberg_type"],
+            )
+            .await?;
         let missing = || {
-            Error::new(ErrorKind::TableNotFound, format!("there is no table {:?}", show(ident)))
-                .with_context("catalog", &self.name)
+            Error::new(
+                ErrorKind::TableNotFound,
+                format!("there is no table {:?}", show(ident)),
+            )
+            .with_context("catalog", &self.name)
         };
         let Some([location, kind]) = rows.into_iter().next() else {
             return Err(match exists(&self.namespaces().await?, ident.namespace()) {
@@ -143,9 +182,14 @@ impl Catalog for SqlCatalog {
             return Err(missing().with_hint("there is a view of this name; floe reads tables"));
         }
         let Some(location) = location.filter(|location| !location.is_empty()) else {
-            return Err(Error::new(ErrorKind::Corrupt, format!("the catalog has no pointer for {:?}", show(ident)))
-                .with_context("catalog", &self.name)
-                .with_hint("its row in iceberg_tables has no metadata_location: register the table again"));
+            return Err(Error::new(
+                ErrorKind::Corrupt,
+                format!("the catalog has no pointer for {:?}", show(ident)),
+            )
+            .with_context("catalog", &self.name)
+            .with_hint(
+                "its row in iceberg_tables has no metadata_location: register the table again",
+            ));
         };
         read_table(ident, &location, &self.properties, &self.store).await
     }
@@ -153,13 +197,17 @@ impl Catalog for SqlCatalog {
 
 impl fmt::Debug for SqlCatalog {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SqlCatalog").field("name", &self.name).field("database", &self.database.shown()).finish()
+        f.debug_struct("SqlCatalog")
+            .field("name", &self.name)
+            .field("database", &self.database.shown())
+            .finish()
     }
 }
 
 /// Rows of other types are views. Catalogs of the first schema have no type, PyIceberg leaves it empty.
 fn is_table(kind: &Option<String>) -> bool {
-    kind.as_deref().is_none_or(|kind| kind.trim().is_empty() || kind.trim().eq_ignore_ascii_case("TABLE"))
+    kind.as_deref()
+        .is_none_or(|kind| kind.trim().is_empty() || kind.trim().eq_ignore_ascii_case("TABLE"))
 }
 
 /// A namespace as the schema stores it.
@@ -171,21 +219,32 @@ fn dotted(namespace: &NamespaceIdent) -> String {
 fn exists(all: &BTreeSet<String>, namespace: &NamespaceIdent) -> bool {
     let name = dotted(namespace);
     let below = format!("{name}.");
-    all.contains(&name) || all.range(below.clone()..).next().is_some_and(|next| next.starts_with(&below))
+    all.contains(&name)
+        || all
+            .range(below.clone()..)
+            .next()
+            .is_some_and(|next| next.starts_with(&below))
 }
 
 /// The namespaces one level below `parent`.
 fn children(all: &BTreeSet<String>, parent: Option<&NamespaceIdent>) -> Vec<NamespaceIdent> {
-    let prefix = parent.map(|parent| dotted(parent) + ".").unwrap_or_default();
+    let prefix = parent
+        .map(|parent| dotted(parent) + ".")
+        .unwrap_or_default();
     let levels: BTreeSet<&str> = all
         .iter()
         .filter_map(|name| name.strip_prefix(&prefix))
         .filter_map(|below| below.split('.').next())
         .collect();
-    let above = parent.map(|parent| dotted(parent).split('.').map(str::to_string).collect()).unwrap_or_default();
+    let above = parent
+        .map(|parent| dotted(parent).split('.').map(str::to_string).collect())
+        .unwrap_or_default();
     let ident = |level: &str| {
         let above: &Vec<String> = &above;
         NamespaceIdent::from_vec(above.iter().cloned().chain([level.to_string()]).collect())
     };
-    levels.into_iter().filter_map(|level| ident(level).ok()).collect()
+    levels
+        .into_iter()
+        .filter_map(|level| ident(level).ok())
+        .collect()
 }

@@ -10,10 +10,12 @@ use crate::support::conformance::{self, Lake};
 use crate::support::{properties, store};
 
 const SCHEMA: &str = include_str!("../support/pyiceberg.sql");
-const CLEAR: &str = "DROP TABLE IF EXISTS iceberg_tables; DROP TABLE IF EXISTS iceberg_namespace_properties";
+const CLEAR: &str =
+    "DROP TABLE IF EXISTS iceberg_tables; DROP TABLE IF EXISTS iceberg_namespace_properties";
 
 fn uri() -> String {
-    std::env::var("FLOE_TEST_POSTGRES").expect("FLOE_TEST_POSTGRES names the database for these tests")
+    std::env::var("FLOE_TEST_POSTGRES")
+        .expect("FLOE_TEST_POSTGRES names the database for these tests")
 }
 
 struct PostgresLake {
@@ -60,23 +62,36 @@ impl Lake for PostgresLake {
 async fn conforms_and_says_what_the_server_refused() {
     let writer = PgPool::connect(&uri()).await.unwrap();
     sqlx::raw_sql(CLEAR).execute(&writer).await.unwrap();
-    let catalog = connect("c", &properties(&[("uri", &uri())]), &store()).await.unwrap();
+    let catalog = connect("c", &properties(&[("uri", &uri())]), &store())
+        .await
+        .unwrap();
     let error = catalog.list_namespaces(None).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid, "{error:?}");
     assert!(error.to_string().contains("no Iceberg catalog"), "{error}");
 
     sqlx::raw_sql(SCHEMA).execute(&writer).await.unwrap();
-    conformance::run(&PostgresLake { catalog, writer: writer.clone() }).await;
+    conformance::run(&PostgresLake {
+        catalog,
+        writer: writer.clone(),
+    })
+    .await;
 
     let mut elsewhere = Url::parse(&uri()).unwrap();
     elsewhere.set_path("/no such database");
-    let lost = connect("c", &properties(&[("uri", elsewhere.as_str())]), &store()).await.unwrap();
+    let lost = connect("c", &properties(&[("uri", elsewhere.as_str())]), &store())
+        .await
+        .unwrap();
     let error = lost.list_namespaces(None).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid, "{error:?}");
 
     // The first version of the schema.
-    sqlx::raw_sql("ALTER TABLE iceberg_tables DROP COLUMN iceberg_type").execute(&writer).await.unwrap();
-    let old = connect("c", &properties(&[("uri", &uri())]), &store()).await.unwrap();
+    sqlx::raw_sql("ALTER TABLE iceberg_tables DROP COLUMN iceberg_type")
+        .execute(&writer)
+        .await
+        .unwrap();
+    let old = connect("c", &properties(&[("uri", &uri())]), &store())
+        .await
+        .unwrap();
     assert!(!old.list_namespaces(None).await.unwrap().is_empty());
     sqlx::raw_sql(CLEAR).execute(&writer).await.unwrap();
 }

@@ -17,7 +17,12 @@ pub(crate) trait Lake: Sync {
     fn catalog(&self) -> Arc<dyn Catalog>;
     fn create_namespace(&self, levels: &[&str]) -> impl Future<Output = ()> + Send;
     /// Create the table or move its pointer.
-    fn point(&self, levels: &[&str], table: &str, location: &str) -> impl Future<Output = ()> + Send;
+    fn point(
+        &self,
+        levels: &[&str],
+        table: &str,
+        location: &str,
+    ) -> impl Future<Output = ()> + Send;
     fn drop_table(&self, levels: &[&str], table: &str) -> impl Future<Output = ()> + Send;
 }
 
@@ -71,14 +76,52 @@ async fn missing_tables_and_namespaces_are_told_apart(lake: &impl Lake) {
     let catalog = lake.catalog();
     lake.create_namespace(&["there"]).await;
     let kind = |error: floe_catalog::Error| error.kind();
-    assert_eq!(kind(catalog.load_table(&ident(&["there"], "no")).await.unwrap_err()), ErrorKind::TableNotFound);
-    assert_eq!(kind(catalog.load_table(&ident(&["no"], "no")).await.unwrap_err()), ErrorKind::NamespaceNotFound);
-    assert_eq!(kind(catalog.list_tables(&namespace(&["no"])).await.unwrap_err()), ErrorKind::NamespaceNotFound);
-    assert_eq!(kind(catalog.list_namespaces(Some(&namespace(&["no"]))).await.unwrap_err()), ErrorKind::NamespaceNotFound);
-    assert_eq!(catalog.list_tables(&namespace(&["there"])).await.unwrap(), []);
-    assert_eq!(catalog.list_namespaces(Some(&namespace(&["there"]))).await.unwrap(), []);
-    let text = catalog.load_table(&ident(&["there"], "no")).await.unwrap_err().to_string();
-    assert!(text.contains("\"there.no\"") && text.contains(catalog.name()), "{text}");
+    assert_eq!(
+        kind(
+            catalog
+                .load_table(&ident(&["there"], "no"))
+                .await
+                .unwrap_err()
+        ),
+        ErrorKind::TableNotFound
+    );
+    assert_eq!(
+        kind(catalog.load_table(&ident(&["no"], "no")).await.unwrap_err()),
+        ErrorKind::NamespaceNotFound
+    );
+    assert_eq!(
+        kind(catalog.list_tables(&namespace(&["no"])).await.unwrap_err()),
+        ErrorKind::NamespaceNotFound
+    );
+    assert_eq!(
+        kind(
+            catalog
+                .list_namespaces(Some(&namespace(&["no"])))
+                .await
+                .unwrap_err()
+        ),
+        ErrorKind::NamespaceNotFound
+    );
+    assert_eq!(
+        catalog.list_tables(&namespace(&["there"])).await.unwrap(),
+        []
+    );
+    assert_eq!(
+        catalog
+            .list_namespaces(Some(&namespace(&["there"])))
+            .await
+            .unwrap(),
+        []
+    );
+    let text = catalog
+        .load_table(&ident(&["there"], "no"))
+        .await
+        .unwrap_err()
+        .to_string();
+    assert!(
+        text.contains("\"there.no\"") && text.contains(catalog.name()),
+        "{text}"
+    );
 }
 
 async fn a_moved_pointer_is_seen_by_the_next_load(lake: &impl Lake) {
@@ -105,12 +148,31 @@ async fn a_table_dropped_and_made_again_is_the_new_one(lake: &impl Lake) {
     let catalog = lake.catalog();
     lake.create_namespace(&["again"]).await;
     lake.point(&["again"], "t", &old.write(1)).await;
-    assert_eq!(catalog.load_table(&ident(&["again"], "t")).await.unwrap().metadata().uuid(), old.uuid);
+    assert_eq!(
+        catalog
+            .load_table(&ident(&["again"], "t"))
+            .await
+            .unwrap()
+            .metadata()
+            .uuid(),
+        old.uuid
+    );
     lake.drop_table(&["again"], "t").await;
-    let gone = catalog.load_table(&ident(&["again"], "t")).await.unwrap_err();
+    let gone = catalog
+        .load_table(&ident(&["again"], "t"))
+        .await
+        .unwrap_err();
     assert_eq!(gone.kind(), ErrorKind::TableNotFound);
     lake.point(&["again"], "t", &new.write(1)).await;
-    assert_eq!(catalog.load_table(&ident(&["again"], "t")).await.unwrap().metadata().uuid(), new.uuid);
+    assert_eq!(
+        catalog
+            .load_table(&ident(&["again"], "t"))
+            .await
+            .unwrap()
+            .metadata()
+            .uuid(),
+        new.uuid
+    );
 }
 
 async fn names_are_taken_to_the_letter(lake: &impl Lake) {
@@ -127,21 +189,51 @@ async fn names_are_taken_to_the_letter(lake: &impl Lake) {
         }
     }
     for (level, table, uuid) in &expected {
-        let loaded = catalog.load_table(&ident(&["names", level], table)).await.unwrap();
+        let loaded = catalog
+            .load_table(&ident(&["names", level], table))
+            .await
+            .unwrap();
         assert_eq!(loaded.metadata().uuid(), *uuid, "{level}.{table}");
     }
     let mut sorted = NAMES.to_vec();
     sorted.sort_unstable();
-    let levels = catalog.list_namespaces(Some(&namespace(&["names"]))).await.unwrap();
-    assert_eq!(levels, sorted.iter().map(|level| namespace(&["names", level])).collect::<Vec<_>>());
+    let levels = catalog
+        .list_namespaces(Some(&namespace(&["names"])))
+        .await
+        .unwrap();
+    assert_eq!(
+        levels,
+        sorted
+            .iter()
+            .map(|level| namespace(&["names", level]))
+            .collect::<Vec<_>>()
+    );
     let mut sorted: Vec<_> = NAMES.into_iter().chain(TABLE_NAMES).collect();
     sorted.sort_unstable();
     for level in NAMES {
-        let tables = catalog.list_tables(&namespace(&["names", level])).await.unwrap();
-        assert_eq!(tables, sorted.iter().map(|table| ident(&["names", level], table)).collect::<Vec<_>>());
+        let tables = catalog
+            .list_tables(&namespace(&["names", level]))
+            .await
+            .unwrap();
+        assert_eq!(
+            tables,
+            sorted
+                .iter()
+                .map(|table| ident(&["names", level], table))
+                .collect::<Vec<_>>()
+        );
     }
     // What would match if case were folded or `%` and `_` were patterns.
-    for near in ["PLAIN", "upper", "per_cent", "underXscore", "per cent", "%", "", "plain "] {
+    for near in [
+        "PLAIN",
+        "upper",
+        "per_cent",
+        "underXscore",
+        "per cent",
+        "%",
+        "",
+        "plain ",
+    ] {
         if let Ok(table) = catalog.load_table(&ident(&["names", "plain"], near)).await {
             panic!("{near:?} found {}", table.identifier());
         }
@@ -151,24 +243,50 @@ async fn names_are_taken_to_the_letter(lake: &impl Lake) {
 async fn namespaces_nest_and_lists_are_sorted(lake: &impl Lake) {
     let dir = TempDir::new().unwrap();
     let catalog = lake.catalog();
-    for levels in [&["nest"][..], &["nest", "b"], &["nest", "b", "deep"], &["nest", "a"], &["nest-not"]] {
+    for levels in [
+        &["nest"][..],
+        &["nest", "b"],
+        &["nest", "b", "deep"],
+        &["nest", "a"],
+        &["nest-not"],
+    ] {
         lake.create_namespace(levels).await;
     }
-    for (levels, table) in [(&["nest"][..], "z"), (&["nest"], "a"), (&["nest", "b"], "inner"), (&["nest-not"], "other")] {
-        lake.point(levels, table, &TableFiles::new(dir.path()).write(1)).await;
+    for (levels, table) in [
+        (&["nest"][..], "z"),
+        (&["nest"], "a"),
+        (&["nest", "b"], "inner"),
+        (&["nest-not"], "other"),
+    ] {
+        lake.point(levels, table, &TableFiles::new(dir.path()).write(1))
+            .await;
     }
     let below = |levels: Vec<&'static str>| {
         let catalog = catalog.clone();
-        async move { catalog.list_namespaces(Some(&namespace(&levels))).await.unwrap() }
+        async move {
+            catalog
+                .list_namespaces(Some(&namespace(&levels)))
+                .await
+                .unwrap()
+        }
     };
-    assert_eq!(below(vec!["nest"]).await, [namespace(&["nest", "a"]), namespace(&["nest", "b"])]);
-    assert_eq!(below(vec!["nest", "b"]).await, [namespace(&["nest", "b", "deep"])]);
+    assert_eq!(
+        below(vec!["nest"]).await,
+        [namespace(&["nest", "a"]), namespace(&["nest", "b"])]
+    );
+    assert_eq!(
+        below(vec!["nest", "b"]).await,
+        [namespace(&["nest", "b", "deep"])]
+    );
     assert_eq!(below(vec!["nest", "a"]).await, []);
     let tables = catalog.list_tables(&namespace(&["nest"])).await.unwrap();
     assert_eq!(tables, [ident(&["nest"], "a"), ident(&["nest"], "z")]);
     let top = catalog.list_namespaces(None).await.unwrap();
     assert!(top.is_sorted_by(|a, b| a.as_ref() < b.as_ref()), "{top:?}");
-    assert!(top.contains(&namespace(&["nest"])) && top.iter().all(|ns| ns.len() == 1), "{top:?}");
+    assert!(
+        top.contains(&namespace(&["nest"])) && top.iter().all(|ns| ns.len() == 1),
+        "{top:?}"
+    );
 }
 
 async fn a_broken_table_is_no_missing_table<L: Lake>(lake: &L) {
@@ -179,11 +297,22 @@ async fn a_broken_table_is_no_missing_table<L: Lake>(lake: &L) {
     lake.point(&["broken"], "t", &location).await;
 
     std::fs::write(path, "{\"format-version\": 2}").unwrap();
-    let garbage = lake.catalog().load_table(&ident(&["broken"], "t")).await.unwrap_err();
+    let garbage = lake
+        .catalog()
+        .load_table(&ident(&["broken"], "t"))
+        .await
+        .unwrap_err();
     std::fs::remove_file(path).unwrap();
-    let gone = lake.catalog().load_table(&ident(&["broken"], "t")).await.unwrap_err();
+    let gone = lake
+        .catalog()
+        .load_table(&ident(&["broken"], "t"))
+        .await
+        .unwrap_err();
     for error in [&garbage, &gone] {
-        assert!(![ErrorKind::TableNotFound, ErrorKind::NamespaceNotFound].contains(&error.kind()), "{error:?}");
+        assert!(
+            ![ErrorKind::TableNotFound, ErrorKind::NamespaceNotFound].contains(&error.kind()),
+            "{error:?}"
+        );
     }
     if L::READS_METADATA {
         assert_eq!(garbage.kind(), ErrorKind::Corrupt, "{garbage:?}");

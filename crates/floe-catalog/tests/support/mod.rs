@@ -14,7 +14,10 @@ pub(crate) fn store() -> Store {
 }
 
 pub(crate) fn properties(pairs: &[(&str, &str)]) -> HashMap<String, String> {
-    pairs.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect()
+    pairs
+        .iter()
+        .map(|(key, value)| (key.to_string(), value.to_string()))
+        .collect()
 }
 
 /// The least metadata of version 2: one column, no snapshot. `last_updated_ms` tells versions apart.
@@ -39,12 +42,19 @@ pub(crate) struct TableFiles {
 
 impl TableFiles {
     pub(crate) fn new(dir: &Path) -> Self {
-        Self { dir: dir.to_path_buf(), uuid: Uuid::new_v4() }
+        Self {
+            dir: dir.to_path_buf(),
+            uuid: Uuid::new_v4(),
+        }
     }
 
     /// Write a version; its location.
     pub(crate) fn write(&self, last_updated_ms: i64) -> String {
-        let path = self.dir.join(format!("{:05}-{}.metadata.json", last_updated_ms % 100_000, Uuid::new_v4()));
+        let path = self.dir.join(format!(
+            "{:05}-{}.metadata.json",
+            last_updated_ms % 100_000,
+            Uuid::new_v4()
+        ));
         let location = format!("file://{}", self.dir.display());
         std::fs::write(&path, metadata_json(self.uuid, &location, last_updated_ms)).unwrap();
         format!("file://{}", path.display())

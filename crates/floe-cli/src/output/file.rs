@@ -38,21 +38,35 @@ impl OutputFile {
     /// Begins a file whose format its extension tells.
     pub(crate) fn create(target: &Path, schema: &SchemaRef) -> Result<Self> {
         let kind = Kind::of(target)?;
-        let name = target.file_name().ok_or_else(|| Usage::error(format!("{} names no file", target.display())))?;
-        let path = target.with_file_name(format!(".{}.{}.tmp", name.to_string_lossy(), uuid::Uuid::new_v4()));
+        let name = target
+            .file_name()
+            .ok_or_else(|| Usage::error(format!("{} names no file", target.display())))?;
+        let path = target.with_file_name(format!(
+            ".{}.{}.tmp",
+            name.to_string_lossy(),
+            uuid::Uuid::new_v4()
+        ));
         let file = OpenOptions::new()
             .write(true)
             .create_new(true)
             .open(&path)
             .with_context(|| format!("can't write {}", target.display()))?;
-        let aside = Aside { path, file, kept: false };
+        let aside = Aside {
+            path,
+            file,
+            kept: false,
+        };
         let out = BufWriter::new(aside.file.try_clone()?);
         let writer = match kind {
             Kind::Parquet => rows::parquet(schema, out)?,
             Kind::Arrow => rows::arrow_file(schema, out)?,
             Kind::Csv => rows::csv(out),
         };
-        Ok(Self { writer, aside, target: target.to_path_buf() })
+        Ok(Self {
+            writer,
+            aside,
+            target: target.to_path_buf(),
+        })
     }
 
     pub(crate) fn write(&mut self, batch: &RecordBatch) -> Result<()> {
@@ -61,9 +75,17 @@ impl OutputFile {
 
     /// Puts the whole file under its name; gives its length in bytes.
     pub(crate) fn finish(self) -> Result<u64> {
-        let Self { writer, mut aside, target } = self;
+        let Self {
+            writer,
+            mut aside,
+            target,
+        } = self;
         writer.finish()?;
-        let placed = aside.file.flush().and_then(|()| aside.file.sync_all()).and_then(|()| fs::rename(&aside.path, &target));
+        let placed = aside
+            .file
+            .flush()
+            .and_then(|()| aside.file.sync_all())
+            .and_then(|()| fs::rename(&aside.path, &target));
         placed.with_context(|| format!("can't write {}", target.display()))?;
         aside.kept = true;
         Ok(aside.file.metadata()?.len())

@@ -16,7 +16,14 @@ impl Listing {
     /// Columns by their names; those whose name ends with `#` are numbers.
     pub(crate) fn new(columns: &[&'static str]) -> Self {
         let numbers = columns.iter().map(|column| column.ends_with('#')).collect();
-        Self { head: columns.iter().map(|column| column.trim_end_matches('#')).collect(), numbers, rows: Vec::new() }
+        Self {
+            head: columns
+                .iter()
+                .map(|column| column.trim_end_matches('#'))
+                .collect(),
+            numbers,
+            rows: Vec::new(),
+        }
     }
 
     pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
@@ -29,12 +36,20 @@ impl Listing {
             ui.status(nothing);
             return Ok(());
         }
-        ui.print(&table::lines(&self.head, &self.numbers, &self.rows, ui.width())?)
+        ui.print(&table::lines(
+            &self.head,
+            &self.numbers,
+            &self.rows,
+            ui.width(),
+        )?)
     }
 }
 
 /// Names and values, a line each.
 pub(crate) fn facts(facts: &[(&str, String)]) -> String {
     let widest = facts.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
-    facts.iter().map(|(name, value)| format!("{name:widest$}  {value}\n")).collect()
+    facts
+        .iter()
+        .map(|(name, value)| format!("{name:widest$}  {value}\n"))
+        .collect()
 }

@@ -54,7 +54,11 @@ pub(crate) fn writer<'a>(
 ) -> Result<Box<dyn RowWriter + 'a>> {
     Ok(match format {
         Format::Table => Box::new(TableWriter::new(schema.clone(), out, width)),
-        Format::Json => Box::new(Json(JsonWriterBuilder::new().with_explicit_nulls(true).build(out))),
+        Format::Json => Box::new(Json(
+            JsonWriterBuilder::new()
+                .with_explicit_nulls(true)
+                .build(out),
+        )),
         Format::Csv => csv(out),
         Format::Parquet => parquet(schema, out)?,
         Format::Arrow => Box::new(ArrowStream(StreamWriter::try_new(out, schema)?)),
@@ -62,26 +66,44 @@ pub(crate) fn writer<'a>(
 }
 
 /// A writer of Arrow's file form, which can be read from its end.
-pub(crate) fn arrow_file<'a>(schema: &SchemaRef, out: impl Write + Send + 'a) -> Result<Box<dyn RowWriter + 'a>> {
+pub(crate) fn arrow_file<'a>(
+    schema: &SchemaRef,
+    out: impl Write + Send + 'a,
+) -> Result<Box<dyn RowWriter + 'a>> {
     Ok(Box::new(ArrowFile(FileWriter::try_new(out, schema)?)))
 }
 
 /// Comma-separated values with a header.
 pub(crate) fn csv<'a>(out: impl Write + Send + 'a) -> Box<dyn RowWriter + 'a> {
-    Box::new(Csv { out: Some(out), writer: None })
+    Box::new(Csv {
+        out: Some(out),
+        writer: None,
+    })
 }
 
 /// Parquet compressed with zstd.
-pub(crate) fn parquet<'a>(schema: &SchemaRef, out: impl Write + Send + 'a) -> Result<Box<dyn RowWriter + 'a>> {
-    let properties = WriterProperties::builder().set_compression(Compression::ZSTD(ZstdLevel::default())).build();
-    Ok(Box::new(Parquet(ArrowWriter::try_new(out, schema.clone(), Some(properties))?)))
+pub(crate) fn parquet<'a>(
+    schema: &SchemaRef,
+    out: impl Write + Send + 'a,
+) -> Result<Box<dyn RowWriter + 'a>> {
+    let properties = WriterProperties::builder()
+        .set_compression(Compression::ZSTD(ZstdLevel::default()))
+        .build();
+    Ok(Box::new(Parquet(ArrowWriter::try_new(
+        out,
+        schema.clone(),
+        Some(properties),
+    )?)))
 }
 
 struct Json<W: Write>(JsonWriter<W, JsonArray>);
 
 impl<W: Write> RowWriter for Json<W> {
     fn write(&mut self, batch: &RecordBatch) -> Result<()> {
-        self.0.write(batch).map_err(unwrap_io).context("can't write rows as JSON")
+        self.0
+            .write(batch)
+            .map_err(unwrap_io)
+            .context("can't write rows as JSON")
     }
 
     fn finish(mut self: Box<Self>) -> Result<()> {
@@ -102,8 +124,14 @@ impl<W: Write> RowWriter for Csv<W> {
         if let Some(out) = self.out.take() {
             self.writer = Some(arrow_csv::WriterBuilder::new().with_header(true).build(out));
         }
-        let writer = self.writer.as_mut().ok_or_else(|| anyhow!("the output was finished before"))?;
-        writer.write(batch).map_err(unwrap_io).context("can't write rows as CSV")
+        let writer = self
+            .writer
+            .as_mut()
+            .ok_or_else(|| anyhow!("the output was finished before"))?;
+        writer
+            .write(batch)
+            .map_err(unwrap_io)
+            .context("can't write rows as CSV")
     }
 
     fn finish(self: Box<Self>) -> Result<()> {
@@ -123,7 +151,11 @@ impl<W: Write + Send> RowWriter for Parquet<W> {
     }
 
     fn finish(self: Box<Self>) -> Result<()> {
-        Ok(self.0.into_inner().context("can't write rows as Parquet")?.flush()?)
+        Ok(self
+            .0
+            .into_inner()
+            .context("can't write rows as Parquet")?
+            .flush()?)
     }
 }
 
@@ -131,7 +163,10 @@ struct ArrowStream<W: Write>(StreamWriter<W>);
 
 impl<W: Write> RowWriter for ArrowStream<W> {
     fn write(&mut self, batch: &RecordBatch) -> Result<()> {
-        self.0.write(batch).map_err(unwrap_io).context("can't write rows as Arrow")
+        self.0
+            .write(batch)
+            .map_err(unwrap_io)
+            .context("can't write rows as Arrow")
     }
 
     fn finish(self: Box<Self>) -> Result<()> {
@@ -143,7 +178,10 @@ struct ArrowFile<W: Write>(FileWriter<W>);
 
 impl<W: Write> RowWriter for ArrowFile<W> {
     fn write(&mut self, batch: &RecordBatch) -> Result<()> {
-        self.0.write(batch).map_err(unwrap_io).context("can't write rows as Arrow")
+        self.0
+            .write(batch)
+            .map_err(unwrap_io)
+            .context("can't write rows as Arrow")
     }
 
     fn finish(self: Box<Self>) -> Result<()> {

@@ -29,15 +29,31 @@ pub(crate) struct TableWriter<W> {
 
 impl<W: Write> TableWriter<W> {
     pub(crate) fn new(schema: SchemaRef, out: W, width: Option<usize>) -> Self {
-        Self { schema, out, width, waiting: Vec::new(), layout: None }
+        Self {
+            schema,
+            out,
+            width,
+            waiting: Vec::new(),
+            layout: None,
+        }
     }
 
     fn begin(&mut self) -> Result<()> {
         if self.layout.is_some() {
             return Ok(());
         }
-        let names: Vec<&str> = self.schema.fields().iter().map(|field| field.name().as_str()).collect();
-        let numbers: Vec<bool> = self.schema.fields().iter().map(|field| is_number(field.data_type())).collect();
+        let names: Vec<&str> = self
+            .schema
+            .fields()
+            .iter()
+            .map(|field| field.name().as_str())
+            .collect();
+        let numbers: Vec<bool> = self
+            .schema
+            .fields()
+            .iter()
+            .map(|field| is_number(field.data_type()))
+            .collect();
         let layout = Layout::fit(&names, &numbers, &self.waiting, self.width);
         layout.line(&mut self.out, &names)?;
         layout.rule(&mut self.out)?;
@@ -51,14 +67,19 @@ impl<W: Write> TableWriter<W> {
 
 impl<W: Write> RowWriter for TableWriter<W> {
     fn write(&mut self, batch: &RecordBatch) -> Result<()> {
-        let options = FormatOptions::default().with_null("NULL").with_display_error(true);
+        let options = FormatOptions::default()
+            .with_null("NULL")
+            .with_display_error(true);
         let columns = batch
             .columns()
             .iter()
             .map(|column| ArrayFormatter::try_new(column, &options))
             .collect::<std::result::Result<Vec<_>, _>>()?;
         for row in 0..batch.num_rows() {
-            let cells: Vec<String> = columns.iter().map(|column| one_line(&column.value(row).to_string())).collect();
+            let cells: Vec<String> = columns
+                .iter()
+                .map(|column| one_line(&column.value(row).to_string()))
+                .collect();
             match &self.layout {
                 Some(layout) => layout.line(&mut self.out, &cells)?,
                 None => self.waiting.push(cells),
@@ -108,7 +129,11 @@ impl Layout {
             }
         }
         let columns = widths.into_iter().zip(numbers.iter().copied()).collect();
-        Self { columns, left_out, shortens: width.is_some() }
+        Self {
+            columns,
+            left_out,
+            shortens: width.is_some(),
+        }
     }
 
     fn line<W: Write>(&self, out: &mut W, cells: &[impl AsRef<str>]) -> Result<()> {
@@ -117,7 +142,11 @@ impl Layout {
             if place > 0 {
                 line.push_str(GAP);
             }
-            let cell = if self.shortens { shortened(cell.as_ref(), *width) } else { cell.as_ref().to_string() };
+            let cell = if self.shortens {
+                shortened(cell.as_ref(), *width)
+            } else {
+                cell.as_ref().to_string()
+            };
             let blank = " ".repeat(width.saturating_sub(cell.width()));
             if *right {
                 line.push_str(&blank);
@@ -131,7 +160,11 @@ impl Layout {
     }
 
     fn rule<W: Write>(&self, out: &mut W) -> Result<()> {
-        let dashes: Vec<String> = self.columns.iter().map(|(width, _)| "-".repeat(*width)).collect();
+        let dashes: Vec<String> = self
+            .columns
+            .iter()
+            .map(|(width, _)| "-".repeat(*width))
+            .collect();
         Ok(writeln!(out, "{}", dashes.join(GAP))?)
     }
 
@@ -152,7 +185,9 @@ fn total(widths: &[usize]) -> usize {
 fn shorten(widths: &mut [usize], terminal: usize) {
     while total(widths) > terminal {
         let over = total(widths) - terminal;
-        let Some(widest) = widths.iter_mut().max() else { return };
+        let Some(widest) = widths.iter_mut().max() else {
+            return;
+        };
         if *widest <= LEAST_WIDTH {
             return;
         }
@@ -184,7 +219,15 @@ fn one_line(text: &str) -> String {
     if !text.contains(char::is_control) {
         return text.to_string();
     }
-    text.chars().flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] }).collect()
+    text.chars()
+        .flat_map(|c| {
+            if c.is_control() {
+                c.escape_default().collect()
+            } else {
+                vec![c]
+            }
+        })
+        .collect()
 }
 
 fn is_number(data_type: &DataType) -> bool {
@@ -192,8 +235,16 @@ fn is_number(data_type: &DataType) -> bool {
 }
 
 /// Lines of a small table of strings, the first line its head.
-pub(crate) fn lines(head: &[&str], numbers: &[bool], rows: &[Vec<String>], width: Option<usize>) -> Result<String> {
-    let rows: Vec<Vec<String>> = rows.iter().map(|row| row.iter().map(|cell| one_line(cell)).collect()).collect();
+pub(crate) fn lines(
+    head: &[&str],
+    numbers: &[bool],
+    rows: &[Vec<String>],
+    width: Option<usize>,
+) -> Result<String> {
+    let rows: Vec<Vec<String>> = rows
+        .iter()
+        .map(|row| row.iter().map(|cell| one_line(cell)).collect())
+        .collect();
     let layout = Layout::fit(head, numbers, &rows, width);
     let mut out = Vec::new();
     layout.line(&mut out, head)?;
@@ -210,13 +261,19 @@ mod tests {
     use super::*;
 
     fn shown(rows: &[[&str; 3]], width: Option<usize>) -> String {
-        let rows: Vec<Vec<String>> = rows.iter().map(|row| row.iter().map(|cell| cell.to_string()).collect()).collect();
+        let rows: Vec<Vec<String>> = rows
+            .iter()
+            .map(|row| row.iter().map(|cell| cell.to_string()).collect())
+            .collect();
         lines(&["id", "name", "note"], &[true, false, false], &rows, width).unwrap()
     }
 
     #[test]
     fn without_a_terminal_every_cell_is_whole() {
-        let text = shown(&[["1", "a", "x"], ["22", "bcd", "a note that is rather long"]], None);
+        let text = shown(
+            &[["1", "a", "x"], ["22", "bcd", "a note that is rather long"]],
+            None,
+        );
         assert_eq!(
             text,
             "id  name  note\n--  ----  --------------------------\n 1  a     x\n22  bcd   a note that is rather long\n"
@@ -229,9 +286,14 @@ mod tests {
         for width in 1..120 {
             let text = shown(&[[&wide, "ä\u{4e16}\u{754c}", &wide]], Some(width));
             let rows = text.lines().filter(|line| !line.starts_with('('));
-            assert!(rows.clone().all(|line| line.width() <= width), "{width}: {text}");
+            assert!(
+                rows.clone().all(|line| line.width() <= width),
+                "{width}: {text}"
+            );
         }
-        assert!(shown(&[[&wide, &wide, &wide]], Some(20)).ends_with("(1 more column does not fit)\n"));
+        assert!(
+            shown(&[[&wide, &wide, &wide]], Some(20)).ends_with("(1 more column does not fit)\n")
+        );
     }
 
     #[test]

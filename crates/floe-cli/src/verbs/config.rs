@@ -24,7 +24,10 @@ struct Document {
 pub(crate) fn run(context: &Context, _args: &ConfigArgs) -> Result<()> {
     let config = context.config(false)?;
     if context.ui.json {
-        return context.ui.document(&Document { files: config.files().to_vec(), entries: config.entries() });
+        return context.ui.document(&Document {
+            files: config.files().to_vec(),
+            entries: config.entries(),
+        });
     }
     let mut listing = Listing::new(&["key", "value", "found in"]);
     for Entry { key, value, source } in config.entries() {

@@ -92,7 +92,10 @@ pub(crate) async fn run(context: &Context, args: ScanArgs) -> Result<()> {
         builder = builder.limit(limit);
     }
     let scan = builder.build()?;
-    let stages = || args.timings.then(|| stages(&floe, scan.timings(), load_seconds, started));
+    let stages = || {
+        args.timings
+            .then(|| stages(&floe, scan.timings(), load_seconds, started))
+    };
 
     if args.count {
         let rows = scan.count().await.map_err(floe::Error::from)?;
@@ -104,11 +107,28 @@ pub(crate) async fn run(context: &Context, args: ScanArgs) -> Result<()> {
             let mut file = OutputFile::create(path, scan.schema())?;
             let rows = read(&scan, &bar, |batch| file.write(batch)).await?;
             let bytes = file.finish()?;
-            tell_written(context, Written { output: path.clone(), rows, bytes, timings: stages() })
+            tell_written(
+                context,
+                Written {
+                    output: path.clone(),
+                    rows,
+                    bytes,
+                    timings: stages(),
+                },
+            )
         }
         None => {
-            let format = if context.ui.json { Format::Json } else { Format::Table };
-            let mut writer = rows::writer(format, scan.schema(), BufWriter::new(io::stdout()), context.ui.width())?;
+            let format = if context.ui.json {
+                Format::Json
+            } else {
+                Format::Table
+            };
+            let mut writer = rows::writer(
+                format,
+                scan.schema(),
+                BufWriter::new(io::stdout()),
+                context.ui.width(),
+            )?;
             read(&scan, &bar, |batch| {
                 // A bar that goes on beside the rows would run into them.
                 bar.finish_and_clear();
@@ -125,14 +145,23 @@ pub(crate) async fn run(context: &Context, args: ScanArgs) -> Result<()> {
 }
 
 /// Hands on every batch; gives the number of rows.
-async fn read(scan: &floe_scan::Scan, bar: &ProgressBar, mut take: impl FnMut(&RecordBatch) -> Result<()>) -> Result<u64> {
+async fn read(
+    scan: &floe_scan::Scan,
+    bar: &ProgressBar,
+    mut take: impl FnMut(&RecordBatch) -> Result<()>,
+) -> Result<u64> {
     let mut batches = scan.stream().await.map_err(floe::Error::from)?;
     let mut rows = 0;
     while let Some(batch) = batches.try_next().await.map_err(floe::Error::from)? {
         rows += batch.num_rows() as u64;
         take(&batch)?;
         let so_far = scan.timings();
-        bar.set_prefix(format!("{} files, {} rows, {}", so_far.files, count(rows), bytes(so_far.bytes)));
+        bar.set_prefix(format!(
+            "{} files, {} rows, {}",
+            so_far.files,
+            count(rows),
+            bytes(so_far.bytes)
+        ));
     }
     bar.finish_and_clear();
     Ok(rows)
@@ -153,7 +182,12 @@ fn tell_written(context: &Context, written: Written) -> Result<()> {
     if context.ui.json {
         return context.ui.document(&written);
     }
-    context.ui.status(&format!("{}: {} rows, {}", written.output.display(), count(written.rows), bytes(written.bytes)));
+    context.ui.status(&format!(
+        "{}: {} rows, {}",
+        written.output.display(),
+        count(written.rows),
+        bytes(written.bytes)
+    ));
     if let Some(stages) = &written.timings {
         context.ui.status(show(stages).trim_end());
     }
@@ -179,13 +213,29 @@ fn show(stages: &Stages) -> String {
     facts(&[
         ("load", seconds(stages.load_seconds)),
         ("plan", seconds(stages.scan.plan_seconds)),
-        ("fetch wait", format!("{}, summed over files", seconds(stages.scan.fetch_wait_seconds))),
-        ("decode", format!("{}, summed over files", seconds(stages.scan.decode_seconds))),
+        (
+            "fetch wait",
+            format!(
+                "{}, summed over files",
+                seconds(stages.scan.fetch_wait_seconds)
+            ),
+        ),
+        (
+            "decode",
+            format!("{}, summed over files", seconds(stages.scan.decode_seconds)),
+        ),
         ("total", seconds(stages.total_seconds)),
         ("rows", count(stages.scan.rows)),
         ("files", count(stages.scan.files)),
         ("bytes read", bytes(stages.scan.bytes)),
-        ("from origin", format!("{} in {} requests", bytes(stages.origin_bytes), stages.requests)),
+        (
+            "from origin",
+            format!(
+                "{} in {} requests",
+                bytes(stages.origin_bytes),
+                stages.requests
+            ),
+        ),
         ("from disk", bytes(stages.disk_bytes)),
         ("from memory", bytes(stages.memory_bytes)),
     ])

@@ -26,7 +26,9 @@ pub(crate) struct SqlArgs {
 pub(crate) async fn run(context: &Context, args: SqlArgs) -> Result<()> {
     let format = chosen(args.format, context.ui.json)?;
     if format.is_binary() && context.ui.shows_data() {
-        return Err(Usage::error("a terminal can't show binary rows: redirect them, as in `floe sql ... > rows.parquet`"));
+        return Err(Usage::error(
+            "a terminal can't show binary rows: redirect them, as in `floe sql ... > rows.parquet`",
+        ));
     }
     let floe = context.floe(args.offline)?;
     let spinner = context.ui.spinner("query");
@@ -34,7 +36,12 @@ pub(crate) async fn run(context: &Context, args: SqlArgs) -> Result<()> {
     context.tell_last_seen(&floe);
     let mut rows = query.execute_stream().await.map_err(floe::Error::from)?;
     let schema = rows.schema();
-    let mut writer = rows::writer(format, &schema, BufWriter::new(io::stdout()), context.ui.width())?;
+    let mut writer = rows::writer(
+        format,
+        &schema,
+        BufWriter::new(io::stdout()),
+        context.ui.width(),
+    )?;
     while let Some(batch) = rows.try_next().await.map_err(floe::Error::from)? {
         // A bar that goes on beside the rows would run into them.
         spinner.finish_and_clear();
@@ -47,7 +54,9 @@ pub(crate) async fn run(context: &Context, args: SqlArgs) -> Result<()> {
 fn chosen(format: Option<Format>, json: bool) -> Result<Format> {
     match (format, json) {
         (None, true) | (Some(Format::Json), _) => Ok(Format::Json),
-        (Some(_), true) => Err(Usage::error("--json and --format ask for two forms of the rows")),
+        (Some(_), true) => Err(Usage::error(
+            "--json and --format ask for two forms of the rows",
+        )),
         (None, false) => Ok(Format::Table),
         (Some(format), false) => Ok(format),
     }

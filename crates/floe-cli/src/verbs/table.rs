@@ -85,7 +85,10 @@ async fn list(context: &Context, args: ListArgs) -> Result<()> {
     }
     let mut listing = Listing::new(&["namespace", "table"]);
     for table in tables {
-        listing.row([table.namespace().as_ref().join("."), table.name().to_string()]);
+        listing.row([
+            table.namespace().as_ref().join("."),
+            table.name().to_string(),
+        ]);
     }
     listing.print(&context.ui, "no tables")
 }
@@ -93,7 +96,12 @@ async fn list(context: &Context, args: ListArgs) -> Result<()> {
 fn namespace(name: &str) -> Result<NamespaceIdent> {
     let parts = name.split('.').map(str::to_string).collect();
     let ident = NamespaceIdent::from_vec(parts);
-    Ok(ident.map_err(|error| floe::Error::new(floe::ErrorKind::Invalid, format!("'{name}' is no namespace: {error}")))?)
+    Ok(ident.map_err(|error| {
+        floe::Error::new(
+            floe::ErrorKind::Invalid,
+            format!("'{name}' is no namespace: {error}"),
+        )
+    })?)
 }
 
 #[derive(Serialize)]
@@ -129,9 +137,19 @@ fn show(context: &Context, table: &Table) -> Result<()> {
         .collect();
     let properties: std::collections::BTreeMap<_, _> = metadata.properties().iter().collect();
     let totals = |key: &str| -> Option<u64> {
-        metadata.current_snapshot()?.summary().additional_properties.get(key)?.parse().ok()
+        metadata
+            .current_snapshot()?
+            .summary()
+            .additional_properties
+            .get(key)?
+            .parse()
+            .ok()
     };
-    let (rows, files, size) = (totals("total-records"), totals("total-data-files"), totals("total-files-size"));
+    let (rows, files, size) = (
+        totals("total-records"),
+        totals("total-data-files"),
+        totals("total-files-size"),
+    );
     if context.ui.json {
         return context.ui.document(&json!({
             "identifier": table.identifier().to_string(),
@@ -150,20 +168,42 @@ fn show(context: &Context, table: &Table) -> Result<()> {
             "properties": properties,
         }));
     }
-    let known = |value: Option<u64>, show: fn(u64) -> String| value.map_or("unknown".to_string(), show);
-    let partitioned = partitions.iter().map(|(name, transform)| format!("{name} ({transform})")).collect::<Vec<_>>();
+    let known =
+        |value: Option<u64>, show: fn(u64) -> String| value.map_or("unknown".to_string(), show);
+    let partitioned = partitions
+        .iter()
+        .map(|(name, transform)| format!("{name} ({transform})"))
+        .collect::<Vec<_>>();
     let mut text = facts(&[
         ("table", table.identifier().to_string()),
         ("uuid", metadata.uuid().to_string()),
         ("location", metadata.location().to_string()),
-        ("metadata", table.metadata_location().unwrap_or("unknown").to_string()),
-        ("format version", (metadata.format_version() as u8).to_string()),
+        (
+            "metadata",
+            table.metadata_location().unwrap_or("unknown").to_string(),
+        ),
+        (
+            "format version",
+            (metadata.format_version() as u8).to_string(),
+        ),
         ("last updated", time(metadata.last_updated_ms())),
-        ("snapshot", metadata.current_snapshot_id().map_or("none".to_string(), |id| id.to_string())),
+        (
+            "snapshot",
+            metadata
+                .current_snapshot_id()
+                .map_or("none".to_string(), |id| id.to_string()),
+        ),
         ("rows", known(rows, count)),
         ("data files", known(files, count)),
         ("bytes", known(size, bytes)),
-        ("partitioned by", if partitioned.is_empty() { "nothing".to_string() } else { partitioned.join(", ") }),
+        (
+            "partitioned by",
+            if partitioned.is_empty() {
+                "nothing".to_string()
+            } else {
+                partitioned.join(", ")
+            },
+        ),
     ]);
     for (key, value) in properties {
         text.push_str(&format!("property {key} = {value}\n"));
@@ -172,7 +212,13 @@ fn show(context: &Context, table: &Table) -> Result<()> {
     let mut listing = Listing::new(&["id#", "column", "type", "required", "doc"]);
     for column in columns {
         let required = if column.required { "yes" } else { "no" };
-        listing.row([column.id.to_string(), column.name, column.r#type, required.to_string(), column.doc.unwrap_or_default()]);
+        listing.row([
+            column.id.to_string(),
+            column.name,
+            column.r#type,
+            required.to_string(),
+            column.doc.unwrap_or_default(),
+        ]);
     }
     listing.print(&context.ui, "no columns")
 }
@@ -194,7 +240,11 @@ fn refs(context: &Context, table: &Table) -> Result<()> {
     }
     let mut listing = Listing::new(&["name", "type", "snapshot#"]);
     for (name, reference) in refs {
-        listing.row([name, kind(&reference.retention).to_string(), reference.snapshot_id.to_string()]);
+        listing.row([
+            name,
+            kind(&reference.retention).to_string(),
+            reference.snapshot_id.to_string(),
+        ]);
     }
     listing.print(&context.ui, "no branches and no tags")
 }
@@ -207,7 +257,8 @@ fn snapshots(context: &Context, table: &Table) -> Result<()> {
         let snapshots: Vec<Value> = snapshots
             .iter()
             .map(|snapshot| {
-                let summary: std::collections::BTreeMap<_, _> = snapshot.summary().additional_properties.iter().collect();
+                let summary: std::collections::BTreeMap<_, _> =
+                    snapshot.summary().additional_properties.iter().collect();
                 json!({
                     "snapshot_id": snapshot.snapshot_id(),
                     "parent_id": snapshot.parent_snapshot_id(),
@@ -223,11 +274,22 @@ fn snapshots(context: &Context, table: &Table) -> Result<()> {
             .collect();
         return context.ui.document(&json!({"snapshots": snapshots}));
     }
-    let mut listing = Listing::new(&["snapshot#", "time", "operation", "added rows#", "rows#", "current"]);
+    let mut listing = Listing::new(&[
+        "snapshot#",
+        "time",
+        "operation",
+        "added rows#",
+        "rows#",
+        "current",
+    ]);
     for snapshot in snapshots {
         let summary = &snapshot.summary().additional_properties;
         let total = |key: &str| summary.get(key).cloned().unwrap_or_default();
-        let current = if is_current(metadata, snapshot.snapshot_id()) { "main" } else { "" };
+        let current = if is_current(metadata, snapshot.snapshot_id()) {
+            "main"
+        } else {
+            ""
+        };
         listing.row([
             snapshot.snapshot_id().to_string(),
             time(snapshot.timestamp_ms()),
@@ -245,18 +307,28 @@ fn is_current(metadata: &TableMetadata, id: i64) -> bool {
 }
 
 async fn files(context: &Context, args: FilesArgs) -> Result<()> {
-    let files = load(context, &args.table).await?.files(args.at.at()).await?;
+    let files = load(context, &args.table)
+        .await?
+        .files(args.at.at())
+        .await?;
     if context.ui.json {
         return context.ui.document(&json!({"files": files}));
     }
     let mut listing = Listing::new(&["rows#", "bytes#", "delete files#", "location"]);
     for file in files {
-        listing.row([file.rows.to_string(), file.bytes.to_string(), file.delete_files.to_string(), file.location]);
+        listing.row([
+            file.rows.to_string(),
+            file.bytes.to_string(),
+            file.delete_files.to_string(),
+            file.location,
+        ]);
     }
     listing.print(&context.ui, "no data files")
 }
 
 fn time(millis: i64) -> String {
-    DateTime::from_timestamp_millis(millis)
-        .map_or_else(|| format!("{millis} ms"), |time| time.to_rfc3339_opts(SecondsFormat::Millis, true))
+    DateTime::from_timestamp_millis(millis).map_or_else(
+        || format!("{millis} ms"),
+        |time| time.to_rfc3339_opts(SecondsFormat::Millis, true),
+    )
 }

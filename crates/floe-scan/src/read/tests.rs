@@ -13,7 +13,10 @@ fn batch(values: std::ops::Range<i32>) -> RecordBatch {
 }
 
 async fn rows(batches: Batches) -> usize {
-    batches.try_fold(0, |sum, batch| futures::future::ok(sum + batch.num_rows())).await.unwrap()
+    batches
+        .try_fold(0, |sum, batch| futures::future::ok(sum + batch.num_rows()))
+        .await
+        .unwrap()
 }
 
 #[tokio::test]
@@ -23,7 +26,9 @@ async fn a_limit_ends_with_its_last_row_and_asks_for_no_more() {
         assert_eq!(rows(limited(endless(), Some(limit))).await, limit);
     }
     // A stream that never gives its second batch must not be asked for it.
-    let stuck = stream::iter([Ok(batch(0..10))]).chain(stream::pending()).boxed();
+    let stuck = stream::iter([Ok(batch(0..10))])
+        .chain(stream::pending())
+        .boxed();
     assert_eq!(rows(limited(stuck, Some(10))).await, 10);
 }
 
@@ -34,7 +39,11 @@ async fn a_file_whose_task_panics_is_an_error_not_a_short_file() {
         sender.send(Ok(batch(0..3))).await.unwrap();
         std::panic::resume_unwind(Box::new("broken"));
     });
-    let mut file = FileStream { location: "s3://b/f.parquet".into(), batches, running: Some(running) };
+    let mut file = FileStream {
+        location: "s3://b/f.parquet".into(),
+        batches,
+        running: Some(running),
+    };
     assert_eq!(file.try_next().await.unwrap().unwrap().num_rows(), 3);
     let error = file.try_next().await.unwrap_err();
     assert!(error.to_string().contains("s3://b/f.parquet"), "{error}");
@@ -50,7 +59,11 @@ async fn dropping_a_file_ends_its_task() {
         let _kept = sender;
         std::future::pending::<()>().await;
     });
-    drop(FileStream { location: "f".into(), batches, running: Some(running) });
+    drop(FileStream {
+        location: "f".into(),
+        batches,
+        running: Some(running),
+    });
     // The sender's end is dropped only when the task is.
     assert!(end.await.is_err());
 }

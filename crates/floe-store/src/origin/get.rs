@@ -74,7 +74,7 @@ impl Bucket {
             tracing::debug!(%location, tries, why = failure.message, "trying again");
             tokio::time::sleep(self.pause(tries)).await;
         }
-        self.counters.from_origin(attempt.buffer.len() as u64);
+        self.counters.origin_read(attempt.buffer.len() as u64);
         attempt.finish()
     }
 

@@ -161,31 +161,33 @@ impl<'a> Azure<'a> {
 fn adls(location: &Location, properties: &Properties) -> Result<AzdlsConfig> {
     let azure = Azure::parse(location)?;
     let get = |name: &str| properties.get(name).cloned();
-    let mut config = AzdlsConfig::default();
-    config.filesystem = azure.container.to_string();
-    config.endpoint = Some(azure.endpoint(properties));
-    config.account_name = get("adls.account-name").or_else(|| Some(azure.account.to_string()));
-    config.account_key = azure.property(properties, "adls.account-key");
-    config.sas_token = azure.property(properties, "adls.sas-token");
-    config.tenant_id = get("adls.tenant-id");
-    config.client_id = get("adls.client-id");
-    config.client_secret = get("adls.client-secret");
-    config.authority_host = get("adls.authority-host");
-    Ok(config)
+    Ok(AzdlsConfig {
+        filesystem: azure.container.to_string(),
+        endpoint: Some(azure.endpoint(properties)),
+        account_name: get("adls.account-name").or_else(|| Some(azure.account.to_string())),
+        account_key: azure.property(properties, "adls.account-key"),
+        sas_token: azure.property(properties, "adls.sas-token"),
+        tenant_id: get("adls.tenant-id"),
+        client_id: get("adls.client-id"),
+        client_secret: get("adls.client-secret"),
+        authority_host: get("adls.authority-host"),
+        ..AzdlsConfig::default()
+    })
 }
 
 fn azblob(location: &Location, properties: &Properties) -> Result<AzblobConfig> {
     let azure = Azure::parse(location)?;
-    let mut config = AzblobConfig::default();
-    config.container = azure.container.to_string();
-    config.endpoint = Some(azure.endpoint(properties));
-    config.account_name = properties
-        .get("adls.account-name")
-        .cloned()
-        .or_else(|| Some(azure.account.to_string()));
-    config.account_key = azure.property(properties, "adls.account-key");
-    config.sas_token = azure.property(properties, "adls.sas-token");
-    Ok(config)
+    Ok(AzblobConfig {
+        container: azure.container.to_string(),
+        endpoint: Some(azure.endpoint(properties)),
+        account_name: properties
+            .get("adls.account-name")
+            .cloned()
+            .or_else(|| Some(azure.account.to_string())),
+        account_key: azure.property(properties, "adls.account-key"),
+        sas_token: azure.property(properties, "adls.sas-token"),
+        ..AzblobConfig::default()
+    })
 }
 
 #[cfg(test)]

@@ -111,7 +111,7 @@ pub(super) fn store(file: &EncodedFile) -> Result<()> {
     let path = local_path(file.data_file.file_path());
     let folder = path.parent().unwrap_or(Path::new("/"));
     std::fs::create_dir_all(folder).with_context(|| format!("creating {}", folder.display()))?;
-    std::fs::write(&path, &file.bytes).with_context(|| format!("writing {}", path.display()))
+    std::fs::write(path, &file.bytes).with_context(|| format!("writing {}", path.display()))
 }
 
 type Made = Result<(usize, EncodedFile)>;

@@ -19,8 +19,15 @@ pub struct CatalogConfig {
 
 impl fmt::Debug for CatalogConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let shown: BTreeMap<_, _> = self.properties.iter().map(|(key, value)| (key, secret::show(key, value))).collect();
-        f.debug_struct("CatalogConfig").field("name", &self.name).field("properties", &shown).finish()
+        let shown: BTreeMap<_, _> = self
+            .properties
+            .iter()
+            .map(|(key, value)| (key, secret::show(key, value)))
+            .collect();
+        f.debug_struct("CatalogConfig")
+            .field("name", &self.name)
+            .field("properties", &shown)
+            .finish()
     }
 }
 
@@ -34,8 +41,15 @@ pub(super) struct CatalogValues {
 
 impl CatalogValues {
     pub(super) fn config(&self, name: &str) -> CatalogConfig {
-        let properties = self.properties.iter().map(|(key, found)| (key.clone(), found.value.clone())).collect();
-        CatalogConfig { name: name.to_string(), properties }
+        let properties = self
+            .properties
+            .iter()
+            .map(|(key, found)| (key.clone(), found.value.clone()))
+            .collect();
+        CatalogConfig {
+            name: name.to_string(),
+            properties,
+        }
     }
 
     pub(super) fn entries(&self) -> Vec<Entry> {
@@ -61,7 +75,10 @@ pub(super) fn merge(
 ) -> Result<()> {
     let catalog = catalogs
         .entry(name.to_lowercase())
-        .or_insert_with(|| CatalogValues { name: name.to_string(), properties: BTreeMap::new() });
+        .or_insert_with(|| CatalogValues {
+            name: name.to_string(),
+            properties: BTreeMap::new(),
+        });
     // A variable can't tell upper from lower case, a file can.
     if matches!(source, Source::File { .. }) {
         catalog.name = name.to_string();
@@ -70,12 +87,16 @@ pub(super) fn merge(
     for (key, value) in properties {
         let folded = key.to_lowercase();
         if let Some(first) = seen.insert(folded.clone(), key.clone()) {
-            return Err(Error::new(format!("{source}: catalog {name:?} has {first:?} twice")));
+            return Err(Error::new(format!(
+                "{source}: catalog {name:?} has {first:?} twice"
+            )));
         }
         // Nothing said is no reason to forget what was said elsewhere.
         let known = catalog.properties.contains_key(&folded);
         if !(value.is_empty() && known) {
-            catalog.properties.insert(folded, Found::new(value, source.clone()));
+            catalog
+                .properties
+                .insert(folded, Found::new(value, source.clone()));
         }
     }
     Ok(())

@@ -30,29 +30,45 @@ impl Environment {
     /// # Errors
     /// If the working directory is gone.
     pub fn of_process() -> Result<Self> {
-        let cwd = std::env::current_dir()
-            .map_err(|e| Error::new("can't tell the working directory: it may have been removed").with_source(e))?;
+        let cwd = std::env::current_dir().map_err(|e| {
+            Error::new("can't tell the working directory: it may have been removed").with_source(e)
+        })?;
         let vars = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
             .collect();
-        Ok(Self { vars, cwd, home: std::env::home_dir().filter(|home| home.is_absolute()) })
+        Ok(Self {
+            vars,
+            cwd,
+            home: std::env::home_dir().filter(|home| home.is_absolute()),
+        })
     }
 
     /// A variable that is set and not empty.
     pub fn get(&self, name: &str) -> Option<&str> {
-        self.vars.get(name).map(String::as_str).filter(|value| !value.is_empty())
+        self.vars
+            .get(name)
+            .map(String::as_str)
+            .filter(|value| !value.is_empty())
     }
 }
 
 impl fmt::Debug for Environment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<_> = self.vars.keys().collect();
-        f.debug_struct("Environment").field("vars", &names).field("cwd", &self.cwd).field("home", &self.home).finish()
+        f.debug_struct("Environment")
+            .field("vars", &names)
+            .field("cwd", &self.cwd)
+            .field("home", &self.home)
+            .finish()
     }
 }
 
 /// Take over what the variables say.
-pub(super) fn apply(environment: &Environment, settings: &mut Settings, catalogs: &mut Catalogs) -> Result<()> {
+pub(super) fn apply(
+    environment: &Environment,
+    settings: &mut Settings,
+    catalogs: &mut Catalogs,
+) -> Result<()> {
     apply_own(environment, settings)?;
     for (name, value) in &environment.vars {
         if !value.is_empty() && name.to_lowercase().starts_with(PYICEBERG) {
@@ -69,8 +85,11 @@ fn apply_own(environment: &Environment, settings: &mut Settings) -> Result<()> {
         settings.cache.dir = Found::new(Some(dir), source("FLOE_CACHE_DIR"));
     }
     if let Some(text) = environment.get("FLOE_CACHE_MAX_BYTES") {
-        let bytes = units::bytes(text)
-            .map_err(|why| Error::new(format!("the variable FLOE_CACHE_MAX_BYTES is {text:?}: {why}")))?;
+        let bytes = units::bytes(text).map_err(|why| {
+            Error::new(format!(
+                "the variable FLOE_CACHE_MAX_BYTES is {text:?}: {why}"
+            ))
+        })?;
         settings.cache.max_bytes = Found::new(bytes, source("FLOE_CACHE_MAX_BYTES"));
     }
     Ok(())
@@ -87,9 +106,19 @@ fn apply_pyiceberg(
 ) -> Result<()> {
     let source = Source::Variable(name.to_string());
     let key = name.to_lowercase().split_off(PYICEBERG.len());
-    let parts: Vec<String> = key.splitn(3, "__").map(|part| part.replace("__", ".").replace('_', "-")).collect();
-    match parts.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
-        ["default-catalog"] => settings.default_catalog = Some(Found::new(value.to_string(), source)),
+    let parts: Vec<String> = key
+        .splitn(3, "__")
+        .map(|part| part.replace("__", ".").replace('_', "-"))
+        .collect();
+    match parts
+        .iter()
+        .map(String::as_str)
+        .collect::<Vec<_>>()
+        .as_slice()
+    {
+        ["default-catalog"] => {
+            settings.default_catalog = Some(Found::new(value.to_string(), source))
+        }
         ["catalog", catalog, key] if !catalog.is_empty() && !key.is_empty() => {
             let value = paths::resolve_property(key, value, &environment.cwd);
             merge(catalogs, catalog, [(key.to_string(), value)], &source)?;

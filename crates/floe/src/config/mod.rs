@@ -88,7 +88,10 @@ impl Config {
     /// A file that was named but is missing, a file or variable that can't be understood; the error says which.
     pub fn discover(options: &Discover) -> Result<Self> {
         let environment = &options.environment;
-        let named = options.config.clone().or_else(|| environment.get("FLOE_CONFIG").map(PathBuf::from));
+        let named = options
+            .config
+            .clone()
+            .or_else(|| environment.get("FLOE_CONFIG").map(PathBuf::from));
         let named = named.map(|path| paths::plain(&environment.cwd.join(path)));
         let mut config = Self {
             environment: environment.clone(),
@@ -107,7 +110,8 @@ impl Config {
         }
         environment::apply(environment, &mut config.settings, &mut config.catalogs)?;
         if let Some(name) = &options.catalog {
-            config.settings.default_catalog = Some(Found::new(name.clone(), Source::Flag("--catalog")));
+            config.settings.default_catalog =
+                Some(Found::new(name.clone(), Source::Flag("--catalog")));
         }
         Ok(config)
     }
@@ -165,13 +169,21 @@ impl Config {
         let mut location_map = LocationMap::new();
         for (from, to) in &self.settings.location_map {
             location_map.insert(from, &to.value).map_err(|e| {
-                Error::new(format!("can't use the entry {from:?} of [location-map], {}", to.source)).with_source(e)
+                Error::new(format!(
+                    "can't use the entry {from:?} of [location-map], {}",
+                    to.source
+                ))
+                .with_source(e)
             })?;
         }
         Ok(StoreConfig {
             cache: CacheConfig {
                 // No room on disk is no disk tier.
-                dir: cache.dir.value.clone().filter(|_| cache.max_bytes.value > 0),
+                dir: cache
+                    .dir
+                    .value
+                    .clone()
+                    .filter(|_| cache.max_bytes.value > 0),
                 max_bytes: cache.max_bytes.value,
                 keep_free_bytes: cache.keep_free_bytes.value,
                 memory_bytes: cache.memory_bytes.value,
@@ -190,7 +202,10 @@ impl Config {
 
     /// Where the audit trail is written, if it was said.
     pub fn audit_path(&self) -> Option<&Path> {
-        self.settings.audit_path.as_ref().map(|path| path.value.as_path())
+        self.settings
+            .audit_path
+            .as_ref()
+            .map(|path| path.value.as_path())
     }
 
     /// The files that were read, lowest precedence first.
@@ -211,7 +226,10 @@ impl Config {
 
     fn read_named(&mut self, path: PathBuf) -> Result<()> {
         if yaml_file::is_yaml(&path) {
-            let source = Source::File { path: path.clone(), found: Place::Named };
+            let source = Source::File {
+                path: path.clone(),
+                found: Place::Named,
+            };
             return self.apply_yaml(path, source);
         }
         let text = toml_file::read(&path)?.ok_or_else(|| {
@@ -230,15 +248,25 @@ impl Config {
     }
 
     fn apply_toml(&mut self, path: PathBuf, text: &str, found: Place) -> Result<()> {
-        let source = Source::File { path: path.clone(), found };
-        let file = toml_file::File { path: &path, source: &source, home: self.environment.home.as_deref() };
+        let source = Source::File {
+            path: path.clone(),
+            found,
+        };
+        let file = toml_file::File {
+            path: &path,
+            source: &source,
+            home: self.environment.home.as_deref(),
+        };
         file.apply(text, &mut self.settings, &mut self.catalogs)?;
         self.files.push(path);
         Ok(())
     }
 
     fn read_yaml(&mut self, found: yaml_file::Candidate) -> Result<()> {
-        let source = Source::File { path: found.path.clone(), found: found.place };
+        let source = Source::File {
+            path: found.path.clone(),
+            found: found.place,
+        };
         self.apply_yaml(found.path, source)
     }
 
@@ -251,6 +279,9 @@ impl Config {
 
 impl fmt::Debug for Config {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Config").field("files", &self.files).field("entries", &self.entries()).finish_non_exhaustive()
+        f.debug_struct("Config")
+            .field("files", &self.files)
+            .field("entries", &self.entries())
+            .finish_non_exhaustive()
     }
 }

@@ -7,7 +7,10 @@ use super::environment::Environment;
 /// The user's cache directory for floe, by the XDG rules; none without a home.
 pub(super) fn default_cache_dir(environment: &Environment) -> Option<PathBuf> {
     // A relative XDG directory is to be ignored, says its specification.
-    let xdg = environment.get("XDG_CACHE_HOME").map(PathBuf::from).filter(|dir| dir.is_absolute());
+    let xdg = environment
+        .get("XDG_CACHE_HOME")
+        .map(PathBuf::from)
+        .filter(|dir| dir.is_absolute());
     let base = xdg.or_else(|| environment.home.as_ref().map(|home| home.join(".cache")))?;
     Some(base.join("floe"))
 }
@@ -32,7 +35,9 @@ pub(super) fn resolve_property(key: &str, value: &str, base: &Path) -> String {
 
 /// Where a location is read instead: a path without a scheme is a file.
 pub(super) fn resolve_location(target: &str, base: &Path, home: Option<&Path>) -> String {
-    let has_scheme = target.split_once(':').is_some_and(|(scheme, rest)| !scheme.contains('/') && rest.starts_with('/'));
+    let has_scheme = target
+        .split_once(':')
+        .is_some_and(|(scheme, rest)| !scheme.contains('/') && rest.starts_with('/'));
     match has_scheme {
         true => target.to_string(),
         false => format!("file:{}", resolve(target, base, home).display()),
@@ -55,7 +60,8 @@ fn relative_sqlite(uri: &str) -> Option<(&'static str, &str)> {
         Some(path) if !jdbc => path,
         _ => rest,
     };
-    (!path.is_empty() && !path.starts_with('/')).then_some((if jdbc { "jdbc:sqlite:" } else { "sqlite:///" }, path))
+    (!path.is_empty() && !path.starts_with('/'))
+        .then_some((if jdbc { "jdbc:sqlite:" } else { "sqlite:///" }, path))
 }
 
 /// Without `.` and, where a name precedes it, without `..`: the store refuses them.

@@ -27,7 +27,9 @@ pub(super) fn is_secret_key(key: &str) -> bool {
     SECRET_WORDS.iter().any(|word| key.contains(word))
         || has_word("sas")
         || key.strip_prefix("header.").is_some_and(|name| {
-            ["auth", "cookie", "key", "session"].iter().any(|word| name.contains(word))
+            ["auth", "cookie", "key", "session"]
+                .iter()
+                .any(|word| name.contains(word))
         })
 }
 
@@ -46,10 +48,18 @@ pub(super) fn show(key: &str, value: &str) -> String {
         return HIDDEN.to_string();
     }
     // No secret, but half of a pair: the end tells which key it is.
-    if key.to_lowercase().replace('_', "-").contains("access-key-id") {
+    if key
+        .to_lowercase()
+        .replace('_', "-")
+        .contains("access-key-id")
+    {
         let count = value.chars().count();
         let tail: String = value.chars().skip(count.saturating_sub(TAIL)).collect();
-        return if count >= 2 * TAIL { format!("{HIDDEN}{tail}") } else { HIDDEN.to_string() };
+        return if count >= 2 * TAIL {
+            format!("{HIDDEN}{tail}")
+        } else {
+            HIDDEN.to_string()
+        };
     }
     redact_uri(value).into_owned()
 }

@@ -66,17 +66,32 @@ impl Settings {
     pub(super) fn entries(&self) -> Vec<Entry> {
         let mut entries = Vec::new();
         let mut add = |key: &str, value: String, source: &Source| {
-            entries.push(Entry { key: key.to_string(), value, source: source.to_string() });
+            entries.push(Entry {
+                key: key.to_string(),
+                value,
+                source: source.to_string(),
+            });
         };
         if let Some(name) = &self.default_catalog {
             add("default-catalog", name.value.clone(), &name.source);
         }
-        let Cache { dir, max_bytes, keep_free_bytes, memory_bytes, scope } = &self.cache;
-        let shown = dir.value.as_ref().map_or("none".to_string(), |dir| dir.display().to_string());
+        let Cache {
+            dir,
+            max_bytes,
+            keep_free_bytes,
+            memory_bytes,
+            scope,
+        } = &self.cache;
+        let shown = dir
+            .value
+            .as_ref()
+            .map_or("none".to_string(), |dir| dir.display().to_string());
         add("cache.dir", shown, &dir.source);
-        for (key, found) in
-            [("max-bytes", max_bytes), ("keep-free-bytes", keep_free_bytes), ("memory-bytes", memory_bytes)]
-        {
+        for (key, found) in [
+            ("max-bytes", max_bytes),
+            ("keep-free-bytes", keep_free_bytes),
+            ("memory-bytes", memory_bytes),
+        ] {
             add(&format!("cache.{key}"), text(&found.value), &found.source);
         }
         let word = match scope.value {
@@ -84,15 +99,31 @@ impl Settings {
             CacheScope::Principal => "principal",
         };
         add("cache.scope", word.to_string(), &scope.source);
-        let Origin { concurrency, retries, timeout } = &self.origin;
-        add("origin.concurrency", text(&concurrency.value), &concurrency.source);
+        let Origin {
+            concurrency,
+            retries,
+            timeout,
+        } = &self.origin;
+        add(
+            "origin.concurrency",
+            text(&concurrency.value),
+            &concurrency.source,
+        );
         add("origin.retries", text(&retries.value), &retries.source);
-        add("origin.timeout", format!("{} s", timeout.value.as_secs_f64()), &timeout.source);
+        add(
+            "origin.timeout",
+            format!("{} s", timeout.value.as_secs_f64()),
+            &timeout.source,
+        );
         if let Some(path) = &self.audit_path {
             add("audit.path", path.value.display().to_string(), &path.source);
         }
         for (from, to) in &self.location_map {
-            add(&format!("location-map.{from:?}"), floe_catalog::redact_uri(&to.value).into_owned(), &to.source);
+            add(
+                &format!("location-map.{from:?}"),
+                floe_catalog::redact_uri(&to.value).into_owned(),
+                &to.source,
+            );
         }
         entries
     }

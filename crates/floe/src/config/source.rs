@@ -51,7 +51,13 @@ pub(super) enum Place {
 impl Source {
     /// Whether this is a file that nobody named: it lay in the working directory.
     pub(super) fn is_stray(&self) -> bool {
-        matches!(self, Source::File { found: Place::WorkingDirectory, .. })
+        matches!(
+            self,
+            Source::File {
+                found: Place::WorkingDirectory,
+                ..
+            }
+        )
     }
 }
 

@@ -12,8 +12,21 @@ use super::settings::Settings;
 use super::source::{Found, Source};
 use super::{paths, units};
 
-const SECTIONS: [&str; 6] = ["default-catalog", "catalog", "cache", "origin", "audit", "location-map"];
-const CACHE: [&str; 5] = ["dir", "max-bytes", "keep-free-bytes", "memory-bytes", "scope"];
+const SECTIONS: [&str; 6] = [
+    "default-catalog",
+    "catalog",
+    "cache",
+    "origin",
+    "audit",
+    "location-map",
+];
+const CACHE: [&str; 5] = [
+    "dir",
+    "max-bytes",
+    "keep-free-bytes",
+    "memory-bytes",
+    "scope",
+];
 const ORIGIN: [&str; 3] = ["concurrency", "retries", "timeout"];
 const AUDIT: [&str; 1] = ["path"];
 
@@ -22,7 +35,11 @@ pub(super) fn read(path: &Path) -> Result<Option<String>> {
     match std::fs::read_to_string(path) {
         Ok(text) => Ok(Some(text)),
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(e) => Err(Error::new(format!("can't read the configuration file {}", path.display())).with_source(e)),
+        Err(e) => Err(Error::new(format!(
+            "can't read the configuration file {}",
+            path.display()
+        ))
+        .with_source(e)),
     }
 }
 
@@ -35,15 +52,28 @@ pub(super) struct File<'a> {
 
 impl File<'_> {
     /// Take over what the file says.
-    pub(super) fn apply(&self, text: &str, settings: &mut Settings, catalogs: &mut Catalogs) -> Result<()> {
+    pub(super) fn apply(
+        &self,
+        text: &str,
+        settings: &mut Settings,
+        catalogs: &mut Catalogs,
+    ) -> Result<()> {
         // toml's own text quotes the line, which may hold a secret.
         let table: Table = text.parse().map_err(|e: toml::de::Error| {
-            let line = e.span().map_or(1, |span| text[..span.start.min(text.len())].matches('\n').count() + 1);
-            Error::new(format!("{} is not valid TOML, line {line}: {}", self.path.display(), e.message()))
+            let line = e.span().map_or(1, |span| {
+                text[..span.start.min(text.len())].matches('\n').count() + 1
+            });
+            Error::new(format!(
+                "{} is not valid TOML, line {line}: {}",
+                self.path.display(),
+                e.message()
+            ))
         })?;
         for (key, value) in &table {
             match key.as_str() {
-                "default-catalog" => settings.default_catalog = Some(self.found(self.string(key, value)?)),
+                "default-catalog" => {
+                    settings.default_catalog = Some(self.found(self.string(key, value)?))
+                }
                 "catalog" => self.catalogs(self.table(key, value)?, catalogs)?,
                 "cache" => self.cache(self.table(key, value)?, settings)?,
                 "origin" => self.origin(self.table(key, value)?, settings)?,
@@ -57,11 +87,22 @@ impl File<'_> {
 
     fn catalogs(&self, tables: &Table, catalogs: &mut Catalogs) -> Result<()> {
         for (i, (name, value)) in tables.iter().enumerate() {
-            if let Some(twin) = tables.keys().take(i).find(|twin| twin.to_lowercase() == name.to_lowercase()) {
-                return Err(self.wrong(&format!("catalog.{name}"), &format!("differs from catalog.{twin} by case only")));
+            if let Some(twin) = tables
+                .keys()
+                .take(i)
+                .find(|twin| twin.to_lowercase() == name.to_lowercase())
+            {
+                return Err(self.wrong(
+                    &format!("catalog.{name}"),
+                    &format!("differs from catalog.{twin} by case only"),
+                ));
             }
             let mut properties = Vec::new();
-            self.flatten("", self.table(&format!("catalog.{name}"), value)?, &mut properties)?;
+            self.flatten(
+                "",
+                self.table(&format!("catalog.{name}"), value)?,
+                &mut properties,
+            )?;
             for (key, value) in &mut properties {
                 *value = paths::resolve_property(&key.to_lowercase(), value, self.base());
             }
@@ -76,7 +117,9 @@ impl File<'_> {
             let key = format!("{prefix}{key}");
             match value {
                 Value::Table(below) => self.flatten(&format!("{key}."), below, into)?,
-                Value::Array(_) => return Err(self.wrong(&key, "is a list; a property of a catalog is one value")),
+                Value::Array(_) => {
+                    return Err(self.wrong(&key, "is a list; a property of a catalog is one value"));
+                }
                 Value::String(text) => into.push((key, text.clone())),
                 other => into.push((key, other.to_string())),
             }
@@ -100,7 +143,12 @@ impl File<'_> {
                     cache.scope = self.found(match self.string(&name, value)?.as_str() {
                         "user" => CacheScope::User,
                         "principal" => CacheScope::Principal,
-                        other => return Err(self.wrong(&name, &format!("is {other:?}; it is \"user\" or \"principal\""))),
+                        other => {
+                            return Err(self.wrong(
+                                &name,
+                                &format!("is {other:?}; it is \"user\" or \"principal\""),
+                            ));
+                        }
                     });
                 }
                 _ => return Err(self.unknown("cache.", key, &CACHE)),
@@ -124,7 +172,9 @@ impl File<'_> {
                 "retries" => origin.retries = self.found(self.count(&name, value)?),
                 "timeout" => {
                     let time = units::duration(&self.scalar(&name, value)?);
-                    origin.timeout = self.found(time.map_err(|why| self.wrong(&name, &format!("is {value}: {why}")))?);
+                    origin.timeout = self.found(
+                        time.map_err(|why| self.wrong(&name, &format!("is {value}: {why}")))?,
+                    );
                 }
                 _ => return Err(self.unknown("origin.", key, &ORIGIN)),
             }
@@ -136,7 +186,8 @@ impl File<'_> {
         for (key, value) in table {
             match key.as_str() {
                 "path" => {
-                    let path = paths::resolve(&self.string("audit.path", value)?, self.base(), self.home);
+                    let path =
+                        paths::resolve(&self.string("audit.path", value)?, self.base(), self.home);
                     settings.audit_path = Some(self.found(path));
                 }
                 _ => return Err(self.unknown("audit.", key, &AUDIT)),
@@ -149,7 +200,9 @@ impl File<'_> {
         for (from, to) in table {
             let target = self.string(&format!("location-map.{from:?}"), to)?;
             let target = paths::resolve_location(&target, self.base(), self.home);
-            settings.location_map.insert(from.clone(), self.found(target));
+            settings
+                .location_map
+                .insert(from.clone(), self.found(target));
         }
         Ok(())
     }
@@ -163,14 +216,22 @@ impl File<'_> {
     }
 
     fn table<'v>(&self, key: &str, value: &'v Value) -> Result<&'v Table> {
-        value.as_table().ok_or_else(|| self.wrong(key, &format!("is of type {}; it must be a table", value.type_str())))
+        value.as_table().ok_or_else(|| {
+            self.wrong(
+                key,
+                &format!("is of type {}; it must be a table", value.type_str()),
+            )
+        })
     }
 
     fn string(&self, key: &str, value: &Value) -> Result<String> {
         match value.as_str() {
             Some("") => Err(self.wrong(key, "is empty")),
             Some(text) => Ok(text.to_string()),
-            None => Err(self.wrong(key, &format!("is of type {}; it must be a string", value.type_str()))),
+            None => Err(self.wrong(
+                key,
+                &format!("is of type {}; it must be a string", value.type_str()),
+            )),
         }
     }
 
@@ -182,12 +243,20 @@ impl File<'_> {
     }
 
     fn bytes(&self, key: &str, value: &Value) -> Result<u64> {
-        units::bytes(&self.scalar(key, value)?).map_err(|why| self.wrong(key, &format!("is {value}: {why}")))
+        units::bytes(&self.scalar(key, value)?)
+            .map_err(|why| self.wrong(key, &format!("is {value}: {why}")))
     }
 
     fn count(&self, key: &str, value: &Value) -> Result<u32> {
-        let count = value.as_integer().and_then(|count| u32::try_from(count).ok());
-        count.ok_or_else(|| self.wrong(key, &format!("is {value}; it must be a whole number, 0 or more")))
+        let count = value
+            .as_integer()
+            .and_then(|count| u32::try_from(count).ok());
+        count.ok_or_else(|| {
+            self.wrong(
+                key,
+                &format!("is {value}; it must be a whole number, 0 or more"),
+            )
+        })
     }
 
     fn wrong(&self, key: &str, what: &str) -> Error {
@@ -195,7 +264,10 @@ impl File<'_> {
     }
 
     fn unknown(&self, section: &str, key: &str, known: &[&str]) -> Error {
-        let error = Error::new(format!("{}: unknown key `{section}{key}`", self.path.display()));
+        let error = Error::new(format!(
+            "{}: unknown key `{section}{key}`",
+            self.path.display()
+        ));
         match nearest(key, known) {
             Some(near) => error.with_hint(format!("did you mean `{section}{near}`?")),
             None => error.with_hint(format!("known here: {}", known.join(", "))),

@@ -4,7 +4,10 @@ use std::time::Duration;
 
 /// Bytes from a number, alone or with a unit.
 pub(super) fn bytes(text: &str) -> Result<u64, String> {
-    let wrong = || "a size is a number of bytes, or a number and one of B, kB, KiB, MB, MiB, GB, GiB, TB, TiB".to_string();
+    let wrong = || {
+        "a size is a number of bytes, or a number and one of B, kB, KiB, MB, MiB, GB, GiB, TB, TiB"
+            .to_string()
+    };
     let (number, unit) = split(text);
     let factor: u64 = match unit.to_ascii_lowercase().as_str() {
         "" | "b" => 1,
@@ -20,7 +23,9 @@ pub(super) fn bytes(text: &str) -> Result<u64, String> {
     };
     // Whole numbers stay exact; a float has 53 bits.
     if let Ok(whole) = number.parse::<u64>() {
-        return whole.checked_mul(factor).ok_or_else(|| "that is more than there can be".to_string());
+        return whole
+            .checked_mul(factor)
+            .ok_or_else(|| "that is more than there can be".to_string());
     }
     let number = decimal(number).ok_or_else(wrong)?;
     Ok((number * factor as f64) as u64)
@@ -45,11 +50,16 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
 
 /// A number of plain digits: neither signs nor exponents.
 fn decimal(number: &str) -> Option<f64> {
-    number.parse::<f64>().ok().filter(|_| number.starts_with(|c: char| c.is_ascii_digit()))
+    number
+        .parse::<f64>()
+        .ok()
+        .filter(|_| number.starts_with(|c: char| c.is_ascii_digit()))
 }
 
 fn split(text: &str) -> (&str, &str) {
     let text = text.trim();
-    let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
+    let end = text
+        .find(|c: char| !(c.is_ascii_digit() || c == '.'))
+        .unwrap_or(text.len());
     (&text[..end], text[end..].trim())
 }

@@ -3,8 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
-use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, Visitor};
 use serde::Deserialize;
+use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, Visitor};
 use serde_yaml_ng::Value;
 
 use super::catalog::{Catalogs, merge};
@@ -24,12 +24,19 @@ pub(super) struct Candidate {
 /// that was `named` is read for itself.
 pub(super) fn find(environment: &Environment, named: Option<&Path>) -> Result<Option<Candidate>> {
     let places = [
-        (environment.get("PYICEBERG_HOME").map(|dir| environment.cwd.join(dir)), Place::Named),
+        (
+            environment
+                .get("PYICEBERG_HOME")
+                .map(|dir| environment.cwd.join(dir)),
+            Place::Named,
+        ),
         (environment.home.clone(), Place::Home),
         (Some(environment.cwd.clone()), Place::WorkingDirectory),
     ];
     for (dir, place) in places {
-        let Some(path) = dir.map(|dir| paths::plain(&dir.join(".pyiceberg.yaml"))) else { continue };
+        let Some(path) = dir.map(|dir| paths::plain(&dir.join(".pyiceberg.yaml"))) else {
+            continue;
+        };
         if path.is_file() && Some(path.as_path()) != named && !parse(&path)?.is_empty() {
             return Ok(Some(Candidate { path, place }));
         }
@@ -39,11 +46,17 @@ pub(super) fn find(environment: &Environment, named: Option<&Path>) -> Result<Op
 
 /// Whether a file is in this form, by its name.
 pub(super) fn is_yaml(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml")
+    path.extension()
+        .is_some_and(|extension| extension == "yaml" || extension == "yml")
 }
 
 /// Take over what the file says.
-pub(super) fn apply(path: &Path, source: &Source, settings: &mut Settings, catalogs: &mut Catalogs) -> Result<()> {
+pub(super) fn apply(
+    path: &Path,
+    source: &Source,
+    settings: &mut Settings,
+    catalogs: &mut Catalogs,
+) -> Result<()> {
     let base = path.parent().unwrap_or(Path::new("/"));
     let wrong = |key: &str, what: &str| Error::new(format!("{}: `{key}` {what}", path.display()));
     for (key, node) in parse(path)? {
@@ -54,7 +67,10 @@ pub(super) fn apply(path: &Path, source: &Source, settings: &mut Settings, catal
             ("catalog", Node::Map(all)) => {
                 for (name, node) in all {
                     let Node::Map(node) = node else {
-                        return Err(wrong(&format!("catalog.{name}"), "must hold the catalog's properties"));
+                        return Err(wrong(
+                            &format!("catalog.{name}"),
+                            "must hold the catalog's properties",
+                        ));
                     };
                     let mut properties = Vec::new();
                     flatten("", node, &mut properties);
@@ -64,7 +80,9 @@ pub(super) fn apply(path: &Path, source: &Source, settings: &mut Settings, catal
                     merge(catalogs, &name, properties, source)?;
                 }
             }
-            ("catalog", Node::Text(text)) if !text.is_empty() => return Err(wrong("catalog", "must hold catalogs by name")),
+            ("catalog", Node::Text(text)) if !text.is_empty() => {
+                return Err(wrong("catalog", "must hold catalogs by name"));
+            }
             _ => {}
         }
     }
@@ -93,18 +111,29 @@ fn parse(path: &Path) -> Result<Vec<(String, Node)>> {
             .with_hint("it was named by --config or FLOE_CONFIG")
     })?;
     let wrong = |e: serde_yaml_ng::Error| {
-        let place = e.location().map_or(String::new(), |at| format!(", line {} column {}", at.line(), at.column()));
+        let place = e.location().map_or(String::new(), |at| {
+            format!(", line {} column {}", at.line(), at.column())
+        });
         // The parser's own text may quote a value.
-        Error::new(format!("{} is not valid YAML of names and values{place}", path.display()))
+        Error::new(format!(
+            "{} is not valid YAML of names and values{place}",
+            path.display()
+        ))
     };
     // Once for the shape, once for the text: a parsed number or switch no longer tells how it was written.
     let shape: Value = serde_yaml_ng::from_str(&text).map_err(wrong)?;
     if shape.is_null() {
         return Ok(Vec::new());
     }
-    match Shaped(&shape).deserialize(serde_yaml_ng::Deserializer::from_str(&text)).map_err(wrong)? {
+    match Shaped(&shape)
+        .deserialize(serde_yaml_ng::Deserializer::from_str(&text))
+        .map_err(wrong)?
+    {
         Node::Map(map) => Ok(map),
-        Node::Text(_) => Err(Error::new(format!("{} holds no settings by name", path.display()))),
+        Node::Text(_) => Err(Error::new(format!(
+            "{} holds no settings by name",
+            path.display()
+        ))),
     }
 }
 
@@ -131,11 +160,17 @@ impl<'de> Visitor<'de> for Shaped<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Node, A::Error> {
-        let mut values = self.0.as_mapping().into_iter().flat_map(|mapping| mapping.values());
+        let mut values = self
+            .0
+            .as_mapping()
+            .into_iter()
+            .flat_map(|mapping| mapping.values());
         let mut nodes = Vec::new();
         // The shape holds its entries in the document's order.
         while let Some(key) = map.next_key::<String>()? {
-            let shape = values.next().ok_or_else(|| A::Error::custom("two readings of one file differ"))?;
+            let shape = values
+                .next()
+                .ok_or_else(|| A::Error::custom("two readings of one file differ"))?;
             nodes.push((key, map.next_value_seed(Shaped(shape))?));
         }
         Ok(Node::Map(nodes))

@@ -61,7 +61,9 @@ struct Followed {
 pub(super) async fn run(context: &Context, args: FollowArgs) -> Result<()> {
     let polls = if args.once { Some(1) } else { args.max_polls };
     if context.ui.json && polls.is_none() {
-        return Err(Usage::error("following for ever never ends a JSON document: give --once or --max-polls with --json"));
+        return Err(Usage::error(
+            "following for ever never ends a JSON document: give --once or --max-polls with --json",
+        ));
     }
     let floe = context.floe(false)?;
     disk(&floe)?;
@@ -79,7 +81,9 @@ pub(super) async fn run(context: &Context, args: FollowArgs) -> Result<()> {
                 }
                 // What may pass is waited for, as long as there is a next poll.
                 Err(error) if is_passing(&error) && polls.is_none_or(|polls| poll + 1 < polls) => {
-                    context.ui.status(&format!("{}: {error}; asking again", table.name));
+                    context
+                        .ui
+                        .status(&format!("{}: {error}; asking again", table.name));
                 }
                 Err(error) => return Err(error),
             }
@@ -91,7 +95,9 @@ pub(super) async fn run(context: &Context, args: FollowArgs) -> Result<()> {
         tokio::time::sleep(Duration::from_secs_f64(args.interval)).await;
     }
     if context.ui.json {
-        return context.ui.document(&json!({"polls": poll, "snapshots": appeared}));
+        return context
+            .ui
+            .document(&json!({"polls": poll, "snapshots": appeared}));
     }
     Ok(())
 }
@@ -135,25 +141,38 @@ async fn look(floe: &Floe, followed: &mut Followed) -> Result<Vec<Appeared>> {
 /// Where snapshots were expired since, what only they reached is the first to be evicted from now on.
 async fn demote_expired(floe: &Floe, followed: &Followed, table: &Table) -> Result<()> {
     let now = snapshots(table);
-    if followed.known.as_ref().is_none_or(|known| known.is_subset(&now)) {
+    if followed
+        .known
+        .as_ref()
+        .is_none_or(|known| known.is_subset(&now))
+    {
         return Ok(());
     }
-    let live = floe_scan::reachable(floe.store(), table.iceberg()).await.map_err(floe::Error::from)?;
-    floe.store().demote_unreachable(table.iceberg().metadata().uuid(), &live).map_err(floe::Error::from)?;
+    let live = floe_scan::reachable(floe.store(), table.iceberg())
+        .await
+        .map_err(floe::Error::from)?;
+    floe.store()
+        .demote_unreachable(table.iceberg().metadata().uuid(), &live)
+        .map_err(floe::Error::from)?;
     Ok(())
 }
 
 async fn fetch(floe: &Floe, name: &str, table: &Table, id: i64) -> Result<Appeared> {
     let metadata = table.iceberg().metadata();
-    let snapshot = metadata.snapshot_by_id(id).expect("the ids are those of the table's snapshots");
+    let snapshot = metadata
+        .snapshot_by_id(id)
+        .expect("the ids are those of the table's snapshots");
     let concurrency = floe.store().config().origin.concurrency;
-    let added = floe_scan::prefetch_added(floe.store(), table.iceberg(), snapshot, concurrency).await;
+    let added =
+        floe_scan::prefetch_added(floe.store(), table.iceberg(), snapshot, concurrency).await;
     let progress = added.map_err(floe::Error::from)?;
     Ok(Appeared {
         table: name.to_string(),
         snapshot_id: id,
         operation: snapshot.summary().operation.as_str().to_string(),
-        timestamp: snapshot.timestamp().map_or_else(|_| String::new(), |time| time.to_rfc3339()),
+        timestamp: snapshot
+            .timestamp()
+            .map_or_else(|_| String::new(), |time| time.to_rfc3339()),
         files: progress.files_done,
         bytes: progress.bytes_done,
     })
@@ -175,9 +194,16 @@ fn tell(context: &Context, snapshot: &Appeared) -> Result<()> {
 }
 
 fn snapshots(table: &Table) -> HashSet<i64> {
-    table.iceberg().metadata().snapshots().map(|snapshot| snapshot.snapshot_id()).collect()
+    table
+        .iceberg()
+        .metadata()
+        .snapshots()
+        .map(|snapshot| snapshot.snapshot_id())
+        .collect()
 }
 
 fn is_passing(error: &anyhow::Error) -> bool {
-    error.downcast_ref::<floe::Error>().is_some_and(|error| error.kind() == ErrorKind::Unavailable)
+    error
+        .downcast_ref::<floe::Error>()
+        .is_some_and(|error| error.kind() == ErrorKind::Unavailable)
 }

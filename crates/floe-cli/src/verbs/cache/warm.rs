@@ -59,7 +59,9 @@ pub(super) async fn pin(context: &Context, args: WarmArgs) -> Result<()> {
     let floe = context.floe(false)?;
     disk(&floe)?;
     let (warmed, locations) = fetch(context, &floe, &args).await?;
-    floe.store().pin(&pin_name(&args.table, &args.at.at()), &locations).map_err(floe::Error::from)?;
+    floe.store()
+        .pin(&pin_name(&args.table, &args.at.at()), &locations)
+        .map_err(floe::Error::from)?;
     tell(context, &warmed, "pinned")
 }
 
@@ -69,8 +71,16 @@ pub(super) fn unpin(context: &Context, args: &UnpinArgs) -> Result<()> {
     let name = pin_name(&args.table, &args.at.at());
     if !cache.unpin(&name).map_err(floe::Error::from)? {
         let pins = cache.usage().map_err(floe::Error::from)?.pins;
-        let known = if pins.is_empty() { "nothing is pinned".to_string() } else { format!("pinned: {}", pins.join(", ")) };
-        return Err(floe::Error::new(floe::ErrorKind::NotFound, format!("{name} is not pinned")).with_hint(known).into());
+        let known = if pins.is_empty() {
+            "nothing is pinned".to_string()
+        } else {
+            format!("pinned: {}", pins.join(", "))
+        };
+        return Err(
+            floe::Error::new(floe::ErrorKind::NotFound, format!("{name} is not pinned"))
+                .with_hint(known)
+                .into(),
+        );
     }
     if context.ui.json {
         return context.ui.document(&json!({"unpinned": name}));
@@ -90,7 +100,10 @@ async fn fetch(context: &Context, floe: &Floe, args: &WarmArgs) -> Result<(Warme
     }
     let scan = builder.build()?;
     let before = floe.store().stats();
-    let Prefetched { progress, mut locations } = prefetch(context, floe, &args.table, &scan).await?;
+    let Prefetched {
+        progress,
+        mut locations,
+    } = prefetch(context, floe, &args.table, &scan).await?;
     locations.extend(table.iceberg().metadata_location().map(str::to_string));
     let after = floe.store().stats();
     let warmed = Warmed {
@@ -112,7 +125,11 @@ async fn prefetch(context: &Context, floe: &Floe, name: &str, scan: &Scan) -> Re
     let done = floe_scan::prefetch(scan, concurrency, |at| {
         bar.set_length(at.files_total);
         bar.set_position(at.files_done);
-        bar.set_prefix(format!("{} of {}", bytes(at.bytes_done), bytes(at.bytes_total)));
+        bar.set_prefix(format!(
+            "{} of {}",
+            bytes(at.bytes_done),
+            bytes(at.bytes_total)
+        ));
     });
     let done = done.await.map_err(floe::Error::from);
     bar.finish_and_clear();

@@ -52,20 +52,31 @@ pub(crate) async fn run(context: &Context, args: DemoArgs) -> Result<()> {
     let stage = Stage::set(&lake, args.mbit, args.rtt_ms).await?;
     let floe = stage.source().floe()?;
 
-    ui.status(&format!("reading football.events cold: {} Mbit/s, {} ms round trip", args.mbit, args.rtt_ms));
+    ui.status(&format!(
+        "reading football.events cold: {} Mbit/s, {} ms round trip",
+        args.mbit, args.rtt_ms
+    ));
     let (cold, cold_line) = stage.measure(read_events(&floe, ui)).await?;
     let seen_before = stage.paths_asked();
     let needed_bytes = stage::bytes_needed(&floe).await?;
     ui.status("again, warm, in the same process");
     let (warm, warm_line) = stage.measure(read_events(&floe, ui)).await?;
     ui.status("again, warm, in a new process");
-    let (anew, anew_line) = stage.measure(reader::read_in_new_process(stage.source())).await?;
+    let (anew, anew_line) = stage
+        .measure(reader::read_in_new_process(stage.source()))
+        .await?;
     ui.status("a second writer appends one match, then the same read");
     let added = lake.append_match().await?;
     let (after, after_line) = stage.measure(read_events(&floe, ui)).await?;
-    let asked_twice = stage.paths_asked().iter().any(|path| seen_before.contains(path));
+    let asked_twice = stage
+        .paths_asked()
+        .iter()
+        .any(|path| seen_before.contains(path));
 
-    for (what, reading) in [("the second read", &warm), ("the read in a new process", &anew)] {
+    for (what, reading) in [
+        ("the second read", &warm),
+        ("the read in a new process", &anew),
+    ] {
         ensure!(
             reading.rows == cold.rows,
             "{what} found {} rows where the first found {}: that must not be, please report it",
@@ -86,7 +97,11 @@ pub(crate) async fn run(context: &Context, args: DemoArgs) -> Result<()> {
         anew: Phase::new(anew, anew_line),
         after: Phase::new(after, after_line),
     };
-    if ui.json { ui.document(&report.document()) } else { ui.print(&report.text()) }
+    if ui.json {
+        ui.document(&report.document())
+    } else {
+        ui.print(&report.text())
+    }
 }
 
 /// Whether a read after the append saw exactly the rows that were added.
@@ -98,7 +113,10 @@ async fn build(context: &Context, args: &DemoArgs) -> Result<Lake> {
     let known = Lake::open(&args.dir).await?;
     let rows = args.rows.or(known.as_ref().map(|lake| lake.summary().rows));
     drop(known);
-    let config = rows.map_or_else(LakeConfig::default, |rows| LakeConfig { rows, ..LakeConfig::default() });
+    let config = rows.map_or_else(LakeConfig::default, |rows| LakeConfig {
+        rows,
+        ..LakeConfig::default()
+    });
     let bar = context.ui.files_bar("building");
     let mut told = String::new();
     let lake = Lake::build(&args.dir, config, |table, done, total| {
@@ -106,7 +124,9 @@ async fn build(context: &Context, args: &DemoArgs) -> Result<Lake> {
         bar.set_length(total);
         bar.set_position(done);
         if told != table && !context.ui.shows_progress() {
-            context.ui.status(&format!("building {table}: {total} files"));
+            context
+                .ui
+                .status(&format!("building {table}: {total} files"));
             told = table.to_string();
         }
     })

@@ -37,11 +37,24 @@ impl Source {
     /// The SDK over the demo's cache and line; no configuration of the user's has a say in it.
     pub(super) fn floe(&self) -> Result<Floe> {
         let mut location_map = LocationMap::new();
-        location_map.insert(&self.map_from, &self.map_to).map_err(floe::Error::from)?;
-        let cache =
-            CacheConfig { dir: Some(self.cache_dir.clone()), keep_free_bytes: KEEP_FREE_BYTES, ..CacheConfig::default() };
-        let store = StoreConfig { cache, location_map, ..StoreConfig::default() };
-        Ok(Floe::builder().catalog(&self.catalog).properties(self.properties.clone()).store(store).build()?)
+        location_map
+            .insert(&self.map_from, &self.map_to)
+            .map_err(floe::Error::from)?;
+        let cache = CacheConfig {
+            dir: Some(self.cache_dir.clone()),
+            keep_free_bytes: KEEP_FREE_BYTES,
+            ..CacheConfig::default()
+        };
+        let store = StoreConfig {
+            cache,
+            location_map,
+            ..StoreConfig::default()
+        };
+        Ok(Floe::builder()
+            .catalog(&self.catalog)
+            .properties(self.properties.clone())
+            .store(store)
+            .build()?)
     }
 }
 
@@ -64,11 +77,21 @@ pub(super) async fn read_events(floe: &Floe, ui: &Ui) -> Result<Reading> {
     while let Some(batch) = batches.try_next().await.map_err(floe::Error::from)? {
         rows += batch.num_rows() as u64;
         arrow_bytes += batch.get_array_memory_size() as u64;
-        bar.set_prefix(format!("{} files, {} rows, {}", scan.timings().files, count(rows), bytes(scan.timings().bytes)));
+        bar.set_prefix(format!(
+            "{} files, {} rows, {}",
+            scan.timings().files,
+            count(rows),
+            bytes(scan.timings().bytes)
+        ));
     }
     let seconds = started.elapsed().as_secs_f64();
     bar.finish_and_clear();
-    Ok(Reading { rows, columns: scan.schema().fields().len() as u64, arrow_bytes, seconds })
+    Ok(Reading {
+        rows,
+        columns: scan.schema().fields().len() as u64,
+        arrow_bytes,
+        seconds,
+    })
 }
 
 /// Has another process read everything; its time is that from its start to its end.
@@ -91,7 +114,8 @@ pub(super) async fn read_in_new_process(source: &Source) -> Result<Reading> {
     if !output.status.success() {
         bail!("the read in a new process failed: {}", output.status);
     }
-    let reading: Reading = serde_json::from_slice(&output.stdout).context("the new process gave no report")?;
+    let reading: Reading =
+        serde_json::from_slice(&output.stdout).context("the new process gave no report")?;
     Ok(Reading { seconds, ..reading })
 }
 
@@ -101,7 +125,8 @@ pub(crate) struct ReaderArgs {}
 
 /// The other process: reads what stdin says, reports on stdout.
 pub(crate) async fn run(_args: ReaderArgs) -> Result<()> {
-    let source: Source = serde_json::from_reader(io::stdin()).context("this verb is for `floe demo` alone")?;
+    let source: Source =
+        serde_json::from_reader(io::stdin()).context("this verb is for `floe demo` alone")?;
     let reading = read_events(&source.floe()?, &Ui::new(true, true)).await?;
     let mut stdout = io::stdout().lock();
     stdout.write_all(&serde_json::to_vec(&reading)?)?;

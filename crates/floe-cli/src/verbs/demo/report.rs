@@ -28,9 +28,19 @@ impl Phase {
     fn line_of_text(&self, what: &str) -> String {
         let requests = match self.line.requests.values().sum::<u64>() {
             0 => "none".to_string(),
-            _ => self.line.requests.iter().map(|(operation, n)| format!("{n} {operation}")).collect::<Vec<_>>().join(", "),
+            _ => self
+                .line
+                .requests
+                .iter()
+                .map(|(operation, n)| format!("{n} {operation}"))
+                .collect::<Vec<_>>()
+                .join(", "),
         };
-        format!("  {what:<24} {:>8.2} s  {:>12}  {requests}\n", self.reading.seconds, bytes(self.line.bytes_down))
+        format!(
+            "  {what:<24} {:>8.2} s  {:>12}  {requests}\n",
+            self.reading.seconds,
+            bytes(self.line.bytes_down)
+        )
     }
 }
 
@@ -52,9 +62,19 @@ pub(super) struct Report {
 impl Report {
     /// For scripts. `requests_warm` and `bytes_warm` are those of both warm reads.
     pub(super) fn document(&self) -> Value {
-        let Reading { rows, columns, arrow_bytes, .. } = self.cold.reading;
+        let Reading {
+            rows,
+            columns,
+            arrow_bytes,
+            ..
+        } = self.cold.reading;
         let requests = |phases: &[&Phase]| {
-            let sum = |operation: &str| phases.iter().map(|phase| phase.requests(operation)).sum::<u64>();
+            let sum = |operation: &str| {
+                phases
+                    .iter()
+                    .map(|phase| phase.requests(operation))
+                    .sum::<u64>()
+            };
             json!({"GET": sum("GET"), "HEAD": sum("HEAD"), "LIST": sum("LIST")})
         };
         json!({
@@ -84,7 +104,12 @@ impl Report {
 
     /// For people.
     pub(super) fn text(&self) -> String {
-        let Reading { rows, columns, arrow_bytes, .. } = self.cold.reading;
+        let Reading {
+            rows,
+            columns,
+            arrow_bytes,
+            ..
+        } = self.cold.reading;
         let mut text = format!(
             "football.events: {} rows x {columns} columns, {} as Arrow\n\
              line: {} Mbit/s, {} ms round trip; {} must cross it, which takes {:.2} s at best\n\n",
@@ -95,14 +120,23 @@ impl Report {
             bytes(self.needed_bytes),
             self.floor.as_secs_f64()
         );
-        text.push_str(&format!("  {:<24} {:>10}  {:>12}  {}\n", "full read", "time", "over the line", "requests"));
+        text.push_str(&format!(
+            "  {:<24} {:>10}  {:>12}  {}\n",
+            "full read", "time", "over the line", "requests"
+        ));
         text.push_str(&self.cold.line_of_text("cold"));
         text.push_str(&self.warm.line_of_text("warm, same process"));
         text.push_str(&self.anew.line_of_text("warm, new process"));
         text.push_str(&self.after.line_of_text("after one more match"));
         let seen = match self.fresh {
-            true => format!("the match that a second writer added was seen at once: {} new rows", count(self.added.rows)),
-            false => format!("the match that a second writer added was NOT read as it should: {} rows", count(self.after.reading.rows)),
+            true => format!(
+                "the match that a second writer added was seen at once: {} new rows",
+                count(self.added.rows)
+            ),
+            false => format!(
+                "the match that a second writer added was NOT read as it should: {} rows",
+                count(self.after.reading.rows)
+            ),
         };
         let config = self.dir.join("floe.toml");
         text.push_str(&format!(

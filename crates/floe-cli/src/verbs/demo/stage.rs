@@ -31,9 +31,16 @@ pub(super) struct Stage {
 impl Stage {
     /// Starts server and line, and empties the demo's own cache.
     pub(super) async fn set(lake: &Lake, mbit: f64, rtt_ms: u64) -> Result<Self> {
-        let server = S3Server::start(lake.dir(), KEY, SECRET).await.context("can't start the demo's S3 server")?;
-        let config = LineConfig { rate_mbit: mbit, rtt: Duration::from_millis(rtt_ms) };
-        let line = SlowLine::start(config, server.addr()).await.context("can't start the demo's slow line")?;
+        let server = S3Server::start(lake.dir(), KEY, SECRET)
+            .await
+            .context("can't start the demo's S3 server")?;
+        let config = LineConfig {
+            rate_mbit: mbit,
+            rtt: Duration::from_millis(rtt_ms),
+        };
+        let line = SlowLine::start(config, server.addr())
+            .await
+            .context("can't start the demo's slow line")?;
         let property = |key: &str, value: &str| (key.to_string(), value.to_string());
         let properties = [
             property("type", "sql"),
@@ -51,7 +58,11 @@ impl Stage {
             map_from: lake.warehouse_location(),
             map_to: format!("s3://{BUCKET}"),
         };
-        Ok(Self { line, source, _server: server })
+        Ok(Self {
+            line,
+            source,
+            _server: server,
+        })
     }
 
     /// How to read the lake over the line.
@@ -60,7 +71,10 @@ impl Stage {
     }
 
     /// What `work` gives, and what crossed the line while it ran.
-    pub(super) async fn measure<T>(&self, work: impl Future<Output = Result<T>>) -> Result<(T, LineStats)> {
+    pub(super) async fn measure<T>(
+        &self,
+        work: impl Future<Output = Result<T>>,
+    ) -> Result<(T, LineStats)> {
         self.line.reset();
         let done = work.await?;
         Ok((done, self.line.stats()))
@@ -73,19 +87,32 @@ impl Stage {
 
     /// Paths asked for since the last measure began.
     pub(super) fn paths_asked(&self) -> HashSet<String> {
-        self.line.requests().into_iter().map(|request| request.path).collect()
+        self.line
+            .requests()
+            .into_iter()
+            .map(|request| request.path)
+            .collect()
     }
 }
 
 /// The demo's cache, with nothing in it.
 fn empty_cache(dir: &Path) -> Result<PathBuf> {
     // The store refuses a cache that is reached through a link; the lake may be.
-    let cache = dir.canonicalize().with_context(|| format!("can't find {}", dir.display()))?.join("cache-demo");
+    let cache = dir
+        .canonicalize()
+        .with_context(|| format!("can't find {}", dir.display()))?
+        .join("cache-demo");
     match fs::symlink_metadata(&cache) {
-        Ok(found) if found.is_dir() => fs::remove_dir_all(&cache).with_context(|| format!("can't empty {}", cache.display()))?,
-        Ok(_) => bail!("{} is in the way of the demo's cache: remove it, or give another --dir", cache.display()),
+        Ok(found) if found.is_dir() => fs::remove_dir_all(&cache)
+            .with_context(|| format!("can't empty {}", cache.display()))?,
+        Ok(_) => bail!(
+            "{} is in the way of the demo's cache: remove it, or give another --dir",
+            cache.display()
+        ),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        Err(error) => return Err(error).with_context(|| format!("can't look at {}", cache.display())),
+        Err(error) => {
+            return Err(error).with_context(|| format!("can't look at {}", cache.display()));
+        }
     }
     Ok(cache)
 }
@@ -93,17 +120,28 @@ fn empty_cache(dir: &Path) -> Result<PathBuf> {
 /// Bytes that a full cold read can't do without: metadata JSON, manifest list, manifests, data files.
 pub(super) async fn bytes_needed(floe: &Floe) -> Result<u64> {
     let table = floe.table(EVENTS).await?;
-    let mut bytes: u64 = table.files(At::Main).await?.iter().map(|file| file.bytes).sum();
+    let mut bytes: u64 = table
+        .files(At::Main)
+        .await?
+        .iter()
+        .map(|file| file.bytes)
+        .sum();
     let iceberg = table.iceberg();
     let mut metadata = Vec::from_iter(iceberg.metadata_location().map(str::to_string));
     if let Some(snapshot) = iceberg.metadata().current_snapshot() {
         let list = iceberg.manifest_list_reader(snapshot).load().await?;
-        bytes += list.entries().iter().filter_map(|manifest| u64::try_from(manifest.manifest_length).ok()).sum::<u64>();
+        bytes += list
+            .entries()
+            .iter()
+            .filter_map(|manifest| u64::try_from(manifest.manifest_length).ok())
+            .sum::<u64>();
         metadata.push(snapshot.manifest_list().to_string());
     }
     for location in metadata {
         let path = location.strip_prefix("file://").unwrap_or(&location);
-        bytes += fs::metadata(path).with_context(|| format!("can't look at {path}"))?.len();
+        bytes += fs::metadata(path)
+            .with_context(|| format!("can't look at {path}"))?
+            .len();
     }
     Ok(bytes)
 }

@@ -23,9 +23,18 @@ impl World {
         for name in ["home", "cwd", "elsewhere"] {
             std::fs::create_dir(dir.path().join(name)).unwrap();
         }
-        let environment =
-            Environment { cwd: dir.path().join("cwd"), home: Some(dir.path().join("home")), ..Environment::default() };
-        Self { dir, options: Discover { environment, ..Discover::default() } }
+        let environment = Environment {
+            cwd: dir.path().join("cwd"),
+            home: Some(dir.path().join("home")),
+            ..Environment::default()
+        };
+        Self {
+            dir,
+            options: Discover {
+                environment,
+                ..Discover::default()
+            },
+        }
     }
 
     pub(super) fn path(&self, file: &str) -> PathBuf {
@@ -44,7 +53,10 @@ impl World {
     }
 
     pub(super) fn var(mut self, name: &str, value: &str) -> Self {
-        self.options.environment.vars.insert(name.to_string(), value.to_string());
+        self.options
+            .environment
+            .vars
+            .insert(name.to_string(), value.to_string());
         self
     }
 
@@ -63,7 +75,12 @@ impl World {
 
     /// A property of a catalog.
     pub(super) fn property(&self, catalog: &str, key: &str) -> Option<String> {
-        self.config().catalog(catalog).unwrap().properties.get(key).cloned()
+        self.config()
+            .catalog(catalog)
+            .unwrap()
+            .properties
+            .get(key)
+            .cloned()
     }
 }
 
@@ -71,12 +88,18 @@ impl World {
 pub(super) fn source(config: &Config, key: &str) -> String {
     let entries = config.entries();
     let found = entries.iter().find(|entry| entry.key == key);
-    found.unwrap_or_else(|| panic!("no {key} in {entries:#?}")).source.clone()
+    found
+        .unwrap_or_else(|| panic!("no {key} in {entries:#?}"))
+        .source
+        .clone()
 }
 
 /// What `floe config` shows of a value.
 pub(super) fn shown(config: &Config, key: &str) -> String {
     let entries = config.entries();
     let found = entries.iter().find(|entry| entry.key == key);
-    found.unwrap_or_else(|| panic!("no {key} in {entries:#?}")).value.clone()
+    found
+        .unwrap_or_else(|| panic!("no {key} in {entries:#?}"))
+        .value
+        .clone()
 }

@@ -11,7 +11,9 @@ const TOML: &str = "[catalog.a]\nuri = \"postgresql://ann:s3cret1@host/db\"\ntok
 
 #[test]
 fn no_secret_is_shown_by_entries_debug_or_json() {
-    let world = World::new().file("cwd/floe.toml", TOML).var("PYICEBERG_CATALOG__A__GCS__OAUTH2__TOKEN", "s3cretB");
+    let world = World::new()
+        .file("cwd/floe.toml", TOML)
+        .var("PYICEBERG_CATALOG__A__GCS__OAUTH2__TOKEN", "s3cretB");
     // The secrets are from two sources, and the file names a place: it has to be named.
     let world = world.named("floe.toml");
     let config = world.config();
@@ -24,7 +26,10 @@ fn no_secret_is_shown_by_entries_debug_or_json() {
     );
     assert!(!all.contains("s3cret"), "{all}");
     assert!(!all.contains("AKIAIOSFODNN7"), "{all}");
-    assert_eq!(shown(&config, "catalog.a.uri"), "postgresql://ann:***@host/db");
+    assert_eq!(
+        shown(&config, "catalog.a.uri"),
+        "postgresql://ann:***@host/db"
+    );
     assert_eq!(shown(&config, "catalog.a.s3.access-key-id"), "***MPLE");
     assert_eq!(shown(&config, "catalog.a.token"), "***");
     assert_eq!(shown(&config, "catalog.a.warehouse"), "w");
@@ -52,7 +57,15 @@ fn secret_keys_are_known_in_every_spelling() {
         assert!(secret::is_secret_key(key), "{key}");
         assert_eq!(secret::show(key, "x"), "***", "{key}");
     }
-    for key in ["uri", "warehouse", "s3.endpoint", "s3.region", "header.x-iceberg-access-delegation", "jdbc.user", "scope"] {
+    for key in [
+        "uri",
+        "warehouse",
+        "s3.endpoint",
+        "s3.region",
+        "header.x-iceberg-access-delegation",
+        "jdbc.user",
+        "scope",
+    ] {
         assert!(!secret::is_secret_key(key), "{key}");
         assert_eq!(secret::show(key, "x"), "x", "{key}");
     }
@@ -75,10 +88,26 @@ fn sizes_and_times_are_read_as_people_write_them() {
     ] {
         assert_eq!(units::bytes(text), Ok(bytes), "{text}");
     }
-    for text in ["", "GiB", "-1", "1 G", "1 giga", "1e3", "1..5 MB", "inf", "nan", "20000000 TiB"] {
+    for text in [
+        "",
+        "GiB",
+        "-1",
+        "1 G",
+        "1 giga",
+        "1e3",
+        "1..5 MB",
+        "inf",
+        "nan",
+        "20000000 TiB",
+    ] {
         assert!(units::bytes(text).is_err(), "{text}");
     }
-    for (text, millis) in [("1", 1000), ("250 ms", 250), ("1.5s", 1500), ("2 min", 120_000)] {
+    for (text, millis) in [
+        ("1", 1000),
+        ("250 ms", 250),
+        ("1.5s", 1500),
+        ("2 min", 120_000),
+    ] {
         assert_eq!(units::duration(text).unwrap().as_millis(), millis, "{text}");
     }
     for text in ["", "0", "-1", "1 h", "99999999999999999999999 min"] {
