@@ -155,8 +155,11 @@ impl DiskCache {
             }
             Ok(())
         })?;
-        if self.is_writable() {
-            scan::now(&self.0.dir, &self.0.usage).map_err(|e| self.unreadable(e))?;
+        // Tidying is no part of the answer: a full disk may refuse it.
+        if self.is_writable()
+            && let Err(error) = scan::now(&self.0.dir, &self.0.usage)
+        {
+            self.failed::<()>("tidy", self.dir(), &error);
         }
         Ok(report)
     }

@@ -31,7 +31,7 @@ pub(crate) use file::Facts;
 pub(crate) use flights::{FlightLock, Held};
 pub(crate) use purge::{Purged, Ticket};
 
-use crate::blocks::{BlockMask, SEGMENT_BYTES};
+use crate::blocks::BlockMask;
 use crate::config::CacheConfig;
 use crate::error::Result;
 use crate::key::{ObjectKey, PathHash};
@@ -44,7 +44,7 @@ use usage::{Counted, Usage};
 
 /// Tries to add blocks to a file that other processes change at the same time.
 const MERGE_TRIES: usize = 4;
-/// Of the limit, freed beyond what is needed, so that not each insert evicts.
+/// The part of what is cached that is freed beyond what is needed, so that not each insert evicts.
 const SLACK: u64 = 128;
 
 /// The disk tier of a cache. Cheap to clone.
@@ -199,11 +199,9 @@ impl DiskCache {
                 // A full disk: smaller than the limit allows, or shared. Room is made once.
                 Err(error) if error.kind() == io::ErrorKind::StorageFull && !made_room => {
                     made_room = true;
-                    let evicted = self
-                        .0
-                        .usage
-                        .lock()
-                        .and_then(|mut counted| self.evict(&mut counted, 2 * SEGMENT_BYTES));
+                    let bytes = insert.segment.bytes();
+                    let evicted = self.0.usage.lock();
+                    let evicted = evicted.and_then(|mut counted| self.evict(&mut counted, bytes));
                     if !evicted.unwrap_or(false) {
                         self.failed::<()>("write", &self.path_of(insert.key, insert.index), &error);
                         return false;
@@ -328,15 +326,16 @@ impl DiskCache {
 
     /// Free at least `needed` bytes; whether that went.
     fn evict(&self, counted: &mut Counted<'_>, needed: u64) -> io::Result<bool> {
-        if needed > counted.total() {
+        let total = counted.total();
+        if needed > total {
             return Ok(false);
         }
-        let wanted = needed + self.0.max_bytes / SLACK;
+        let slack = (self.0.max_bytes / SLACK).min(total / SLACK);
         let evicted = evict::make_room(
             &self.0.dir,
             counted,
             &self.0.pins,
-            wanted.min(counted.total()),
+            (needed + slack).min(total),
         )?;
         self.0.counters.evicted(evicted.files, evicted.bytes);
         Ok(evicted.bytes >= needed)
