@@ -61,7 +61,9 @@ fn text(error: &anyhow::Error) -> String {
     let mut lines = vec![format!("Error: {error}")];
     let mut told = error.to_string();
     for cause in error.chain().skip(1) {
-        let cause = cause.to_string();
+        // Iceberg's text is also that of all its causes, which come next.
+        let iceberg = cause.downcast_ref::<iceberg::Error>();
+        let cause = iceberg.map_or_else(|| cause.to_string(), |error| error.message().to_string());
         // Many errors repeat what lies behind them.
         if !told.contains(&cause) {
             lines.push(format!("Caused by: {cause}"));

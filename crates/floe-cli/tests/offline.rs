@@ -43,22 +43,25 @@ async fn what_is_not_cached_is_told_by_name() {
     );
     lab.run(&ALL).await.done();
     lab.cut().await;
-    let said = lab
-        .run(&[
-            "scan",
-            "football.events",
-            "--where",
-            "match_id = 123030",
-            "--select",
-            "second",
-            "--offline",
-        ])
-        .await;
-    let said = said.stderr;
-    assert!(
-        said.contains("Error: ") && said.contains(".parquet"),
-        "{said}"
-    );
+    for (not_read, kind) in [
+        ("match_id = 123005", ".parquet"),
+        ("match_id = 123030", ".avro"),
+    ] {
+        let run = lab
+            .run(&[
+                "scan",
+                "football.events",
+                "--where",
+                not_read,
+                "--json",
+                "--offline",
+            ])
+            .await;
+        assert_eq!(run.code, 1, "{run:?}");
+        for part in [kind, "offline: it is not in the cache", "Hint: "] {
+            assert!(run.stderr.contains(part), "{part}: {run:?}");
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -16,6 +16,9 @@ use iceberg::table::Table;
 use iceberg::{Runtime, TableIdent};
 use tempfile::TempDir;
 
+/// The name of a table's directory.
+pub(crate) const BUCKET: &str = "warehouse";
+
 /// A table in a directory of its own, and a store without a cache.
 pub(crate) struct Fixture {
     pub(crate) table: TestTable,
@@ -37,7 +40,8 @@ pub(crate) fn simple_schema() -> Schema {
 impl Fixture {
     pub(crate) async fn new(schema: Schema, partitioned_by: &[&str]) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let location = format!("file://{}/t", dir.path().display());
+        // A bucket of this name, where a test serves the directory as S3.
+        let location = format!("file://{}/{BUCKET}", dir.path().display());
         let spec = partitioned_by
             .iter()
             .try_fold(TableSpec::new(location, schema), |spec, column| {

@@ -11,7 +11,7 @@ use futures::TryStreamExt;
 use iceberg::table::Table;
 use tempfile::TempDir;
 
-use crate::support::{Fixture, opened, total};
+use crate::support::{BUCKET, Fixture, opened, total};
 
 /// A table's files behind an S3 server and a line, and a cache.
 struct Remote {
@@ -54,7 +54,10 @@ impl Remote {
     fn store(&self) -> Store {
         let mut location_map = LocationMap::new();
         location_map
-            .insert(self.fixture.table.metadata().location(), "s3://t")
+            .insert(
+                self.fixture.table.metadata().location(),
+                &format!("s3://{BUCKET}"),
+            )
             .unwrap();
         let dir = Some(self.cache.path().join("cache"));
         let cache = CacheConfig {

@@ -96,7 +96,7 @@ async fn a_wrong_secret_is_refused() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn conditional_writes_lose_no_swap() {
     const TASKS: usize = 16;
-    const SWAPS: u64 = 25;
+    const SWAPS: u64 = 6;
     let (_root, server) = server().await;
     client(&server.endpoint(), "lake")
         .write("pointer", "0")

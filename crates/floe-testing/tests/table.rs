@@ -99,7 +99,7 @@ async fn appended_rows_are_read_back_and_described() {
     let dir = tempfile::tempdir().unwrap();
     let location = format!("file://{}/t", dir.path().display());
     let mut table = table(&location).await;
-    let long = "z".repeat(500);
+    let long = "z".repeat(200);
     let first = [
         (Some("a b/ü"), 1, 1.5),
         (Some("c"), 2, f64::NAN),

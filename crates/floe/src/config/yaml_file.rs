@@ -4,8 +4,9 @@
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
-use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, Visitor};
-use serde_yaml_ng::Value;
+use serde::de::{
+    DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor,
+};
 
 use super::catalog::{Catalogs, merge};
 use super::environment::Environment;
@@ -121,8 +122,8 @@ fn parse(path: &Path) -> Result<Vec<(String, Node)>> {
         ))
     };
     // Once for the shape, once for the text: a parsed number or switch no longer tells how it was written.
-    let shape: Value = serde_yaml_ng::from_str(&text).map_err(wrong)?;
-    if shape.is_null() {
+    let shape: Shape = serde_yaml_ng::from_str(&text).map_err(wrong)?;
+    if matches!(shape, Shape::Nothing) {
         return Ok(Vec::new());
     }
     match Shaped(&shape)
@@ -137,17 +138,87 @@ fn parse(path: &Path) -> Result<Vec<(String, Node)>> {
     }
 }
 
+/// What stands where in a document, without the values themselves: those may be larger than any number type.
+enum Shape {
+    /// The values' shapes, in the document's order.
+    Map(Vec<Shape>),
+    List,
+    Scalar,
+    Nothing,
+}
+
+impl<'de> Deserialize<'de> for Shape {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ShapeVisitor)
+    }
+}
+
+struct ShapeVisitor;
+
+impl<'de> Visitor<'de> for ShapeVisitor {
+    type Value = Shape;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("names and values")
+    }
+
+    fn visit_unit<E>(self) -> Result<Shape, E> {
+        Ok(Shape::Nothing)
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Shape, E> {
+        Ok(Shape::Scalar)
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Shape, E> {
+        Ok(Shape::Scalar)
+    }
+
+    fn visit_i128<E>(self, _: i128) -> Result<Shape, E> {
+        Ok(Shape::Scalar)
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Shape, E> {
+        Ok(Shape::Scalar)
+    }
+
+    fn visit_u128<E>(self, _: u128) -> Result<Shape, E> {
+        Ok(Shape::Scalar)
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Shape, E> {
+        Ok(Shape::Scalar)
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<Shape, E> {
+        Ok(Shape::Scalar)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Shape, A::Error> {
+        while seq.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Shape::List)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Shape, A::Error> {
+        let mut values = Vec::new();
+        while map.next_key::<IgnoredAny>()?.is_some() {
+            values.push(map.next_value()?);
+        }
+        Ok(Shape::Map(values))
+    }
+}
+
 /// Reads a document whose shape is known: maps as maps, all else as the text that stands there.
-struct Shaped<'s>(&'s Value);
+struct Shaped<'s>(&'s Shape);
 
 impl<'de> DeserializeSeed<'de> for Shaped<'_> {
     type Value = Node;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Node, D::Error> {
         match self.0 {
-            Value::Mapping(_) => deserializer.deserialize_map(self),
-            Value::Sequence(_) => Err(D::Error::custom("a list where one value is expected")),
-            _ => String::deserialize(deserializer).map(Node::Text),
+            Shape::Map(_) => deserializer.deserialize_map(self),
+            Shape::List => Err(D::Error::custom("a list where one value is expected")),
+            Shape::Scalar | Shape::Nothing => String::deserialize(deserializer).map(Node::Text),
         }
     }
 }
@@ -160,15 +231,14 @@ impl<'de> Visitor<'de> for Shaped<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Node, A::Error> {
-        let mut values = self
-            .0
-            .as_mapping()
-            .into_iter()
-            .flat_map(|mapping| mapping.values());
+        let shapes = match self.0 {
+            Shape::Map(shapes) => shapes.as_slice(),
+            _ => &[],
+        };
+        let mut shapes = shapes.iter();
         let mut nodes = Vec::new();
-        // The shape holds its entries in the document's order.
         while let Some(key) = map.next_key::<String>()? {
-            let shape = values
+            let shape = shapes
                 .next()
                 .ok_or_else(|| A::Error::custom("two readings of one file differ"))?;
             nodes.push((key, map.next_value_seed(Shaped(shape))?));

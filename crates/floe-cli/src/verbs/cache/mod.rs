@@ -50,10 +50,15 @@ pub(crate) async fn run(context: &Context, verb: CacheVerb) -> Result<()> {
 
 /// The cache on disk, which these verbs are about.
 fn disk(floe: &Floe) -> Result<&DiskCache> {
-    let none = || {
-        floe::Error::new(floe::ErrorKind::Invalid, "there is no cache on disk").with_hint(
-            "set `dir` and `max-bytes` under [cache] in floe.toml; `floe config` shows what holds",
+    let none = || match &floe.store().config().cache.dir {
+        Some(dir) => floe::Error::new(
+            floe::ErrorKind::Invalid,
+            format!("the cache directory {} could not be used", dir.display()),
         )
+        .with_hint("the warning says why; reads go on without it"),
+        None => floe::Error::new(floe::ErrorKind::Invalid, "there is no cache on disk").with_hint(
+            "set `dir` and `max-bytes` under [cache] in floe.toml; `floe config` shows what holds",
+        ),
     };
     Ok(floe.store().cache().ok_or_else(none)?)
 }
