@@ -128,10 +128,8 @@ async fn appended_rows_are_read_back_and_described() {
         assert_eq!(file.column_sizes().len(), 4);
     }
     let of = |n: i64| {
-        let holds = |f: &&DataFile| {
-            f.lower_bounds()[&2] <= Datum::long(n) && f.upper_bounds()[&2] >= Datum::long(n)
-        };
-        files.iter().find(holds).unwrap()
+        let begins = |f: &&DataFile| f.lower_bounds()[&2] == Datum::long(n);
+        files.iter().find(begins).unwrap()
     };
     assert_eq!(
         (
