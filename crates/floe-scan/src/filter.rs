@@ -6,6 +6,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow_schema::{DataType, SchemaRef as ArrowSchemaRef};
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DFSchema, ScalarValue};
 use datafusion::execution::SessionState;
 use datafusion::execution::context::SessionContext;
@@ -80,7 +81,10 @@ impl Filter {
     }
 }
 
-/// Coerces types and folds constants, as a query's optimizer would before it offers filters to a table.
+/// Coerces types, and folds constants and casts in each comparison.
+///
+/// Not across them: DataFusion's simplifier takes `x IN (0) AND x IN (1)` for false where it is NULL, and a NOT or an
+/// IS NULL around it then keeps other rows than SQL does.
 fn simplify(
     expr: Expr,
     schema: &Arc<DFSchema>,
@@ -92,9 +96,35 @@ fn simplify(
     let simplifier = ExprSimplifier::new(context);
     let mut expr = simplifier.coerce(expr, schema)?;
     for rewrite in state.analyzer().function_rewrites() {
-        expr = rewrite.rewrite(expr, schema, state.config_options())?.data;
+        expr = expr
+            .transform_up(|part| rewrite.rewrite(part, schema, state.config_options()))?
+            .data;
     }
-    simplifier.simplify(expr)
+    let simplified = expr.transform_down(|part| {
+        if connects(&part) {
+            return Ok(Transformed::no(part));
+        }
+        let part = simplifier.simplify(part)?;
+        Ok(Transformed::new(part, true, TreeNodeRecursion::Jump))
+    })?;
+    Ok(simplified.data)
+}
+
+/// Whether an expression only combines the truths of others.
+fn connects(expr: &Expr) -> bool {
+    match expr {
+        Expr::BinaryExpr(BinaryExpr { op, .. }) => matches!(op, Operator::And | Operator::Or),
+        Expr::Not(_)
+        | Expr::IsNull(_)
+        | Expr::IsNotNull(_)
+        | Expr::IsTrue(_)
+        | Expr::IsNotTrue(_)
+        | Expr::IsFalse(_)
+        | Expr::IsNotFalse(_)
+        | Expr::IsUnknown(_)
+        | Expr::IsNotUnknown(_) => true,
+        _ => false,
+    }
 }
 
 /// Columns whose comparisons mean the same to iceberg-rust as to DataFusion, by name.

@@ -216,3 +216,23 @@ async fn a_filter_prunes_files() {
     // Files 4 and 5 hold fives; file 9 holds no value at all.
     assert_eq!(files.len(), 2);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_can_be_neither_true_nor_false_stays_unknown() {
+    let fixture = fixture(&[], &rows()).await;
+    let never = "small IN (0) AND small IN (1)";
+    let unknown = fixture.ids(filtered("small IS NULL")).await.unwrap();
+    assert_eq!(
+        fixture
+            .ids(filtered(&format!("({never}) IS NULL")))
+            .await
+            .unwrap(),
+        unknown
+    );
+    let known = fixture
+        .ids(filtered(&format!("NOT ({never})")))
+        .await
+        .unwrap();
+    assert!(known.iter().all(|id| !unknown.contains(id)), "{known:?}");
+    assert_eq!(known.len() + unknown.len(), 60);
+}
