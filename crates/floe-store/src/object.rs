@@ -1,5 +1,6 @@
 //! What this process knows of one immutable object: its facts, and the fetches of it under way.
 
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -7,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use futures::future::{BoxFuture, Shared};
 
-use crate::disk::Facts;
+use crate::disk::{Facts, Verified};
 use crate::error::{Error, ErrorKind, Result};
 use crate::key::ObjectKey;
 
@@ -45,6 +46,8 @@ struct State {
     told: Option<u64>,
     flights: Vec<Flight>,
     flown: u64,
+    /// By segment, what this process verified of the disk tier's files.
+    verified: HashMap<u64, Verified>,
     /// How often it was purged: what was fetched before a purge is not kept after it.
     purges: u64,
 }
@@ -189,6 +192,16 @@ impl Object {
             .retain(|flight| flight.number != number);
     }
 
+    /// What was verified of a segment's file on disk.
+    pub(crate) fn verified(&self, segment: u64) -> Option<Verified> {
+        self.state().verified.get(&segment).copied()
+    }
+
+    /// A segment's file on disk was read and found right.
+    pub(crate) fn verify(&self, segment: u64, verified: Verified) {
+        self.state().verified.insert(segment, verified);
+    }
+
     pub(crate) fn purges(&self) -> u64 {
         self.state().purges
     }
@@ -210,6 +223,7 @@ impl Object {
             .map(|facts| facts.length)
             .or(state.told.take());
         state.purges += 1;
+        state.verified.clear();
         // Those who wait still get what they asked for before; nobody else joins.
         state.flights.clear();
         remove(length);

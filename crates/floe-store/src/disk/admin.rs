@@ -79,7 +79,7 @@ impl DiskCache {
             let Ok(header) = file::read_header(&opened) else {
                 return Ok(());
             };
-            let cached_bytes = header.content_bytes();
+            let cached_bytes = header.data().content_bytes();
             let pinned = self.0.pins.holds(&self.0.dir, header.key.path_hash());
             objects
                 .entry((

@@ -16,6 +16,7 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
 use bytes::Bytes;
+use rustix::buffer::spare_capacity;
 use twox_hash::XxHash3_64;
 
 use crate::blocks::{BLOCK_BYTES, BlockMask, SEGMENT_BLOCKS, SEGMENT_BYTES, run_range};
@@ -68,7 +69,17 @@ pub(crate) struct Header {
     pub(crate) segment: u64,
     pub(crate) mask: BlockMask,
     checksums: Vec<u64>,
-    data_offset: u64,
+    data: DataPart,
+}
+
+/// Where a file keeps which blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct DataPart {
+    offset: u64,
+    segment: u64,
+    mask: BlockMask,
+    /// Of the object, which tells how long its last block is.
+    object_length: u64,
 }
 
 /// The bytes of the file that holds a segment, in the parts to be written one after the other.
@@ -166,12 +177,17 @@ pub(crate) fn read_header(file: &File) -> Result<Header, Unusable> {
             .chunks_exact(8)
             .map(|sum| u64_at(0, sum))
             .collect(),
-        data_offset: offset as u64,
+        data: DataPart {
+            offset: offset as u64,
+            segment: u64_at(24, body),
+            mask,
+            object_length: u64_at(16, body),
+        },
     };
     if !BlockMask::of(0..blocks_within(header.segment, header.facts.length)).contains(header.mask) {
         return corrupt("it claims blocks past the object's end");
     }
-    let expected = header.data_offset + header.content_bytes();
+    let expected = header.data.offset + header.data.content_bytes();
     if length != expected {
         return corrupt(format!("it holds {length} bytes instead of {expected}"));
     }
@@ -189,41 +205,110 @@ fn blocks_within(segment: u64, length: u64) -> u64 {
 }
 
 impl Header {
+    pub(crate) fn data(&self) -> DataPart {
+        self.data
+    }
+
+    /// Read the wanted blocks and verify each; a small file is read whole, whatever is wanted.
+    pub(crate) fn read(&self, file: &File, wanted: BlockMask) -> Result<Segment, Unusable> {
+        let segment = self.data.read(file, wanted)?;
+        for (start, bytes) in segment.runs() {
+            let first = start / BLOCK_BYTES - self.segment * SEGMENT_BLOCKS;
+            let before = self.data.before(first).count() as usize;
+            for (at, block) in bytes.chunks(BLOCK_BYTES as usize).enumerate() {
+                let number = self.segment * SEGMENT_BLOCKS + first + at as u64;
+                if checksum(block, number) != self.checksums[before + at] {
+                    return corrupt(format!("the checksum of block {number} is wrong"));
+                }
+            }
+        }
+        Ok(segment)
+    }
+}
+
+impl DataPart {
     /// Bytes of content behind the header.
     pub(crate) fn content_bytes(&self) -> u64 {
         self.mask.runs().iter().map(|run| self.run_bytes(run)).sum()
     }
 
-    fn run_bytes(&self, run: &Range<u64>) -> u64 {
-        let range = run_range(self.segment, run, self.facts.length);
-        range.end.saturating_sub(range.start)
-    }
-
-    /// Read the wanted blocks and verify each; a small file is read whole, whatever is wanted.
-    pub(crate) fn read(&self, file: &File, wanted: BlockMask) -> Result<Segment, Unusable> {
-        let whole = self.content_bytes() <= READ_WHOLE;
-        let wanted = if whole {
+    /// The blocks that [`read`](Self::read) gives when these are wanted.
+    pub(crate) fn read_for(&self, wanted: BlockMask) -> BlockMask {
+        if self.content_bytes() <= READ_WHOLE {
             self.mask
         } else {
             BlockMask(wanted.0 & self.mask.0)
-        };
+        }
+    }
+
+    /// Read blocks as they stand, not verified; a small file is read whole, whatever is wanted.
+    pub(crate) fn read(&self, file: &File, wanted: BlockMask) -> io::Result<Segment> {
         let mut runs = Vec::new();
-        for run in wanted.runs() {
-            let range = run_range(self.segment, &run, self.facts.length);
-            let before = BlockMask(self.mask.0 & BlockMask::of(0..run.start).0);
-            let mut bytes = vec![0; (range.end - range.start) as usize];
-            file.read_exact_at(&mut bytes, self.data_offset + before.count() * BLOCK_BYTES)?;
-            let sums = &self.checksums[before.count() as usize..];
-            for (at, block) in bytes.chunks(BLOCK_BYTES as usize).enumerate() {
-                let number = self.segment * SEGMENT_BLOCKS + run.start + at as u64;
-                if checksum(block, number) != sums[at] {
-                    return corrupt(format!("the checksum of block {number} is wrong"));
-                }
-            }
-            runs.push((range.start, Bytes::from(bytes)));
+        for run in self.read_for(wanted).runs() {
+            let start = run_range(self.segment, &run, self.object_length).start;
+            let bytes = read_at(file, self.run_bytes(&run), self.run_offset(&run))?;
+            runs.push((start, Bytes::from(bytes)));
         }
         Ok(Segment::new(self.segment, runs))
     }
+
+    /// Whether reading these blocks would wait for the disk, as far as their first and last bytes tell.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn would_wait(&self, file: &File, wanted: BlockMask) -> bool {
+        use rustix::io::{ReadWriteFlags, preadv2};
+        let waits = |offset: u64| {
+            let byte = &mut [0][..];
+            let read = preadv2(
+                file,
+                &mut [io::IoSliceMut::new(byte)],
+                offset,
+                ReadWriteFlags::NOWAIT,
+            );
+            !matches!(read, Ok(1))
+        };
+        self.read_for(wanted).runs().iter().any(|run| {
+            let offset = self.run_offset(run);
+            waits(offset) || waits(offset + self.run_bytes(run) - 1)
+        })
+    }
+
+    /// It can't be told elsewhere.
+    #[cfg(not(target_os = "linux"))]
+    pub(crate) fn would_wait(&self, _file: &File, _wanted: BlockMask) -> bool {
+        true
+    }
+
+    /// The blocks held before one.
+    fn before(&self, block: u64) -> BlockMask {
+        BlockMask(self.mask.0 & BlockMask::of(0..block).0)
+    }
+
+    fn run_offset(&self, run: &Range<u64>) -> u64 {
+        self.offset + self.before(run.start).count() * BLOCK_BYTES
+    }
+
+    fn run_bytes(&self, run: &Range<u64>) -> u64 {
+        let range = run_range(self.segment, run, self.object_length);
+        range.end.saturating_sub(range.start)
+    }
+}
+
+/// Read exactly `length` bytes, into memory that nobody zeroed before.
+fn read_at(file: &File, length: u64, offset: u64) -> io::Result<Vec<u8>> {
+    let length = length as usize;
+    let mut bytes = Vec::with_capacity(length);
+    while bytes.len() < length {
+        let at = offset + bytes.len() as u64;
+        match rustix::io::pread(file, spare_capacity(&mut bytes), at) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(_) => {}
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    // The allocator may have given more room than was asked for, and the read filled it.
+    bytes.truncate(length);
+    Ok(bytes)
 }
 
 #[cfg(test)]

@@ -38,7 +38,7 @@ use crate::key::{ObjectKey, PathHash};
 use crate::segment::Segment;
 use crate::stats::Counters;
 use dir::{CacheDir, create_private, make_private};
-use file::Unusable;
+use file::{DataPart, Unusable};
 use pins::Pins;
 use usage::{Counted, Usage};
 
@@ -67,6 +67,18 @@ struct Inner {
 pub(crate) struct Found {
     pub(crate) segment: Segment,
     pub(crate) facts: Facts,
+    /// What spares the next read of the same blocks.
+    pub(crate) verified: Verified,
+}
+
+/// A file of the cache, and blocks of it that this process read and found right.
+///
+/// Files never change, so that what was verified once need not be again; a file that took the name since is another.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Verified {
+    identity: FileIdentity,
+    data: DataPart,
+    blocks: BlockMask,
 }
 
 /// A segment to be kept.
@@ -143,14 +155,45 @@ impl DiskCache {
             return Ok(None);
         }
         let segment = header.read(file, wanted)?;
-        if let Ok(metadata) = file.metadata() {
-            // A use that can't be noted is no failure of the read.
-            let _ = recency::touch(file, &metadata, SystemTime::now());
-        }
+        let metadata = file.metadata()?;
+        // A use that can't be noted is no failure of the read.
+        let _ = recency::touch(file, &metadata, SystemTime::now());
+        let verified = Verified {
+            identity: FileIdentity::of(&metadata),
+            data: header.data(),
+            blocks: segment.mask(),
+        };
         Ok(Some(Found {
             segment,
             facts: header.facts,
+            verified,
         }))
+    }
+
+    /// Read blocks that this process has verified before, if that needs no waiting for the disk: on any thread.
+    pub(crate) fn read_again(
+        &self,
+        key: &ObjectKey,
+        index: u64,
+        wanted: BlockMask,
+        known: &Verified,
+    ) -> Option<Segment> {
+        if !known.blocks.contains(known.data.read_for(wanted)) {
+            return None;
+        }
+        let file = File::open(self.path_of(key, index)).ok()?;
+        let metadata = file.metadata().ok()?;
+        // Without a time of birth an inode may be another file's by now.
+        if known.identity.born.is_none()
+            || FileIdentity::of(&metadata) != known.identity
+            || known.data.would_wait(&file, wanted)
+        {
+            return None;
+        }
+        // What fails here is tried again, and counted, where it may wait.
+        let segment = known.data.read(&file, wanted).ok()?;
+        let _ = recency::touch(&file, &metadata, SystemTime::now());
+        Some(segment)
     }
 
     /// Remove a segment's file, since it is not of the version that the caller knows.
@@ -437,10 +480,12 @@ impl PurgeFollower {
 }
 
 /// Tells one file from another that took its name.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct FileIdentity {
     inode: u64,
     bytes: u64,
+    /// `None` where the file system does not tell.
+    born: Option<SystemTime>,
 }
 
 impl FileIdentity {
@@ -450,6 +495,7 @@ impl FileIdentity {
         Self {
             inode: metadata.ino(),
             bytes: metadata.len(),
+            born: metadata.created().ok(),
         }
     }
 }

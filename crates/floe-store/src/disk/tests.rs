@@ -168,3 +168,28 @@ fn an_object_with_the_same_hash_is_a_miss_not_a_mix_up() {
     assert!(case.disk.read(&case.key, 0, BlockMask(1)).is_none());
     assert!(name.exists());
 }
+
+#[test]
+fn what_was_verified_is_read_again_until_another_file_takes_its_name() {
+    let case = case(u64::MAX);
+    let ticket = case.disk.ticket(case.key.path_hash());
+    let (some, all) = (BlockMask::of(0..20), BlockMask::of(0..41));
+    case.insert(&case.key, some, &ticket);
+    // Larger than what is read whole at once: only these two blocks are verified.
+    let two = BlockMask::of(3..5);
+    let known = case.disk.read(&case.key, 0, two).unwrap().verified;
+    let again = |wanted| case.disk.read_again(&case.key, 0, wanted, &known);
+    if let Some(segment) = again(two) {
+        assert_eq!(segment, case.segment(two));
+    }
+    assert_eq!(
+        again(BlockMask::of(3..6)),
+        None,
+        "block 5 was never verified"
+    );
+
+    case.insert(&case.key, all, &ticket);
+    assert_eq!(again(two), None, "the file is another one now");
+    let found = case.disk.read(&case.key, 0, two).unwrap();
+    assert_eq!(found.segment, case.segment(two));
+}

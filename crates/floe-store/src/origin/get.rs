@@ -16,6 +16,9 @@ use crate::location::Location;
 /// The longest pause before another try.
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
+/// Memory taken on the word of an answer's head.
+const MOST_AT_ONCE: u64 = 64 * 1024 * 1024;
+
 /// What came.
 #[derive(Clone, Debug)]
 pub(crate) struct Got {
@@ -113,6 +116,7 @@ impl Bucket {
                 return Ok(Err(refused));
             }
             attempt.accept(facts)?;
+            attempt.make_room();
         }
         loop {
             let read = tokio::time::timeout(timeout, reader.read_dyn())
@@ -191,6 +195,14 @@ impl Attempt<'_> {
             (Some(range), Some(length)) => Some(range.end.min(length).saturating_sub(range.start)),
             (Some(range), None) => Some(range.end - range.start),
             (None, length) => length,
+        }
+    }
+
+    /// Take the memory for all that must come at once, unless an answer claims more than anyone asks for at once.
+    fn make_room(&mut self) {
+        if let Some(expected) = self.expected().filter(|bytes| *bytes <= MOST_AT_ONCE) {
+            let missing = (expected as usize).saturating_sub(self.buffer.len());
+            self.buffer.reserve(missing);
         }
     }
 
