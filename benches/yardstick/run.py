@@ -16,6 +16,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 DISK_CACHE = {"pyiceberg-simplecache", "floe"}
@@ -23,6 +24,8 @@ NO_LOCAL = {"pyiceberg-simplecache"}
 
 
 def command(engine, case, config, scans):
+    if engine == "limits":
+        return [os.environ["YARDSTICK_LIMITS"], config["catalog"].removesuffix(".db"), str(scans)]
     if engine == "floe":
         return [os.environ["YARDSTICK_READER"], case, str(scans), json.dumps(config)]
     return [sys.executable, os.path.join(HERE, "peers.py"), "--engine", engine,
@@ -30,11 +33,15 @@ def command(engine, case, config, scans):
 
 
 def one(engine, case, config, scans, timeout):
+    began = time.monotonic()
     done = subprocess.run(command(engine, case, config, scans),
                           capture_output=True, text=True, timeout=timeout)
     if done.returncode:
         return {"engine": engine, "case": case, "error": done.stderr.strip().splitlines()[-1:]}
-    return json.loads(done.stdout.strip().splitlines()[-1])
+    result = json.loads(done.stdout.strip().splitlines()[-1])
+    # The whole life of the process, less its further scans.
+    result["process_s"] = round(time.monotonic() - began - sum(s["s"] for s in result["scans"][1:]), 4)
+    return result
 
 
 def main():
@@ -66,6 +73,10 @@ def main():
             print(state, result["engine"], result["case"], [x["s"] for x in result["scans"]],
                   result["scans"][0]["link"].get("kinds"), result["scans"][0]["link"].get("down"), flush=True)
 
+        if "local" in args.states:
+            for _ in range(args.repeat_fast):
+                note("local", one("floe", "stream", local, 2, args.timeout))
+                note("local", one("limits", "stream", local, 2, args.timeout))
         for engine in args.only or ["floe", *peers.ENGINES]:
             for case in args.cases:
                 for _ in range(args.repeat if "cold" in args.states else 0):

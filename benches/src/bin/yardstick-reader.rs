@@ -1,6 +1,8 @@
 //! floe as one reader of the yardstick, in a process of its own.
 //!
-//!     yardstick-reader CASE SCANS CONFIG-JSON       CASE: full | match
+//!     yardstick-reader CASE SCANS CONFIG-JSON       CASE: full | match | stream
+//!
+//! `stream` reads as `full` does, but drops each batch: its memory is the reader's own.
 //!
 //! Prints one line of JSON in the form of `yardstick/peers.py`: for each scan its seconds, rows, Arrow
 //! bytes, sums, and what the line counted meanwhile. A scan starts at the catalog and ends with Arrow in memory.
@@ -13,6 +15,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type};
 use arrow_array::{Array, RecordBatch};
 use floe::{Floe, StoreConfig};
+use futures::TryStreamExt;
 use serde_json::{Value, json};
 
 const TABLE: &str = "football.events";
@@ -24,7 +27,7 @@ type Error = Box<dyn std::error::Error + Send + Sync>;
 async fn main() -> Result<(), Error> {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let [case, scans, config] = args.as_slice() else {
-        return Err("usage: yardstick-reader full|match SCANS CONFIG-JSON".into());
+        return Err("usage: yardstick-reader full|match|stream SCANS CONFIG-JSON".into());
     };
     let config: Value = serde_json::from_str(config)?;
     let text = |name: &str| config[name].as_str().map(str::to_string);
@@ -54,15 +57,24 @@ async fn main() -> Result<(), Error> {
         line(&config, "reset")?;
         let (began, cpu) = (Instant::now(), cpu_seconds());
         let scan = floe.table(TABLE).await?.scan();
-        let batches = if case == "match" {
+        let scan = if case == "match" {
             scan.filter(MATCH)
         } else {
             scan
+        };
+        let (mut batches, mut rows, mut first) = (Vec::new(), 0, None);
+        let (_, mut stream) = scan.stream().await?;
+        while let Some(batch) = stream.try_next().await? {
+            first.get_or_insert_with(|| began.elapsed().as_secs_f64());
+            rows += batch.num_rows();
+            if case != "stream" {
+                batches.push(batch);
+            }
         }
-        .batches()
-        .await?;
         let (seconds, cpu) = (began.elapsed().as_secs_f64(), cpu_seconds() - cpu);
         let mut result = describe(&batches);
+        result["rows"] = json!(rows);
+        result["first_batch_s"] = json!(first);
         result["s"] = json!((seconds * 1e4).round() / 1e4);
         result["cpu_s"] = json!((cpu * 100.0).round() / 100.0);
         result["link"] = line(&config, "stats")?;

@@ -16,9 +16,11 @@
 
 mod catalog;
 mod connect;
+mod decoded;
 mod error;
 mod metadata;
 mod redact;
+mod repair;
 mod rest;
 mod sql;
 

@@ -8,13 +8,15 @@ use std::path::{Component, Path};
 use flate2::read::MultiGzDecoder;
 use floe_store::Store;
 use iceberg::io::FileIO;
-use iceberg::spec::TableMetadata;
+use iceberg::spec::{TableMetadata, TableMetadataRef};
 use iceberg::table::Table;
 use iceberg::{NamespaceIdent, Runtime, TableIdent};
 use serde_json::Value;
 
+use crate::decoded;
 use crate::error::{Error, ErrorKind, Result, find_source};
 use crate::redact::redact_uri;
+use crate::repair;
 
 /// Unpacked metadata beyond this many bytes is taken for a decompression bomb.
 const MAX_UNPACKED_BYTES: u64 = 1 << 30;
@@ -61,7 +63,7 @@ pub(crate) async fn read_table(
 pub(crate) fn build_table(
     ident: TableIdent,
     location: Option<String>,
-    metadata: TableMetadata,
+    metadata: TableMetadataRef,
     properties: &HashMap<String, String>,
     store: &Store,
 ) -> Result<Table> {
@@ -113,12 +115,13 @@ async fn read_metadata(
     location: &str,
     properties: &HashMap<String, String>,
     store: &Store,
-) -> Result<TableMetadata> {
+) -> Result<TableMetadataRef> {
     let file_io = store.file_io(&storage_properties(properties), None);
     let bytes = fetch(&file_io, location)
         .await
         .map_err(|error| read_error(location, &error))?;
-    parse(&bytes).map_err(|error| error.with_context("location", redact_uri(location)))
+    decoded::of(location, &bytes, || parse(&bytes))
+        .map_err(|error| error.with_context("location", redact_uri(location)))
 }
 
 async fn fetch(file_io: &FileIO, location: &str) -> iceberg::Result<bytes::Bytes> {
@@ -196,7 +199,11 @@ fn parse(bytes: &[u8]) -> Result<TableMetadata> {
 }
 
 fn parse_json(json: &[u8]) -> Result<TableMetadata> {
-    serde_json::from_slice(json).map_err(|error| explain(json, &error))
+    let metadata = match serde_json::from_slice(json) {
+        Ok(metadata) => metadata,
+        Err(error) => repair::unknown_transforms(json).ok_or_else(|| explain(json, &error))?,
+    };
+    repair::lost(json, metadata)
 }
 
 /// Iceberg's parser only says that no format version fits; look closer at what is there.

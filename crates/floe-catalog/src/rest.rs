@@ -193,7 +193,7 @@ impl Catalog for RestBackend {
         build_table(
             ident.clone(),
             location,
-            loaded.metadata().clone(),
+            loaded.metadata_ref(),
             &properties,
             &self.store,
         )

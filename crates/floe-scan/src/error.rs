@@ -98,10 +98,3 @@ impl std::error::Error for Error {
             .map(|s| s as &(dyn std::error::Error + 'static))
     }
 }
-
-/// DataFusion carries our error as it is, so that kind and hint survive a query.
-impl From<Error> for datafusion::error::DataFusionError {
-    fn from(error: Error) -> Self {
-        Self::External(Box::new(error))
-    }
-}

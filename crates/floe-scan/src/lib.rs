@@ -2,38 +2,38 @@
 //!
 //! ```text
 //!  ScanRequest ──▶ snapshot   ref, snapshot or time -> snapshot and schema
-//!      │              │
-//!      │           filter     SQL text -> expression; the part that may prune files
-//!      ▼              ▼
-//!    Scan ────────▶ plan      manifests through the store -> files (pruned, lengths told to the store)
-//!      │              │
+//!      │
+//!      ▼
+//!    Scan ────────▶ planning   manifest list and manifests (manifest: decoded once a process)
+//!      │              │        -> files that may hold rows, each with its deletes, by what a predicate can't rule out
 //!      │              ▼
-//!      └─────────▶ read       each file on a task of its own -> batches under the declared schema, filtered in full
+//!      └─────────▶ reading    footers, row groups, deletes -> batches of exactly the schema asked for, filtered in full
 //!
-//!  FloeTable (DataFusion) goes the same way with files in groups; FloeCatalogList finds tables when a query names them;
-//!  prefetch plans and fetches, and keeps nothing.
+//!  predicate: a condition, exact on rows, safe on what is known of a file; prefetch plans and fetches, and keeps nothing.
 //! ```
 //!
-//! Every byte comes through [`floe_store::Store`]; every pointer was looked up before by a catalog.
+//! Every byte comes through [`floe_store::Store`]; every pointer was looked up before by a catalog. SQL stands on top, in
+//! `floe-sql`, so that whatever plans and reads need not wait for a query engine to compile.
 
-mod catalog;
 mod columns;
-mod constants;
 mod error;
-mod filter;
-mod plan;
+mod manifest;
+mod output;
+mod planning;
+pub mod predicate;
 mod prefetch;
-mod provider;
-mod read;
+pub mod reading;
 mod request;
 mod scan;
 mod snapshot;
+pub mod task;
 mod timings;
 
-pub use catalog::{FloeCatalogList, FloeCatalogProvider, SourceError, TableSource};
+pub use columns::{arrow_schema, with_metadata_columns};
 pub use error::{Error, ErrorKind, Result};
+pub use manifest::set_cache_bytes as set_manifest_cache_bytes;
+pub use planning::PlanSummary;
 pub use prefetch::{Prefetched, Progress, prefetch, prefetch_added, reachable};
-pub use provider::FloeTable;
 pub use request::{At, ScanRequest};
 pub use scan::{PlannedFile, Scan};
 pub use snapshot::{Position, line_of_main, refs};

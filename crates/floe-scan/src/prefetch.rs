@@ -1,20 +1,19 @@
 //! Warming the cache: every file that a scan would read is fetched, and nothing is kept in memory.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
 
 use floe_store::Store;
 use futures::FutureExt;
 use futures::stream::{self, StreamExt, TryStreamExt};
 use iceberg::io::FileIO;
-use iceberg::scan::FileScanTask;
-use iceberg::spec::{ManifestStatus, SnapshotRef};
+use iceberg::spec::{ManifestFile, ManifestStatus, SnapshotRef};
 use iceberg::table::Table;
 use serde::Serialize;
 
 use crate::error::{Error, Result};
-use crate::read::FileReader;
+use crate::manifest::{Entry, manifest_files, read_manifest};
 use crate::scan::Scan;
+use crate::task::FileTask;
 
 /// How far a warm-up is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -49,14 +48,17 @@ enum Fetch {
         length: u64,
     },
     /// A large file of which the scan needs some columns only.
-    Columns(Box<FileScanTask>),
+    Columns(Box<FileTask>),
+    /// A manifest list, whose length nobody tells.
+    List(String),
 }
 
 impl Fetch {
     fn length(&self) -> u64 {
         match self {
             Self::Whole { length, .. } => *length,
-            Self::Columns(task) => task.file_size_in_bytes,
+            Self::Columns(task) => task.file.bytes,
+            Self::List(_) => 0,
         }
     }
 }
@@ -71,54 +73,34 @@ pub async fn prefetch(
     concurrency: usize,
     progress: impl Fn(Progress),
 ) -> Result<Prefetched> {
-    let (plan, reader) = scan.for_prefetch().await?;
-    let mut locations: Vec<String> = plan
-        .metadata
-        .iter()
-        .map(|(location, _)| location.clone())
-        .collect();
-    let metadata_bytes = plan
-        .metadata
-        .iter()
-        .filter_map(|(_, length)| *length)
-        .sum::<u64>();
-    let metadata_files = plan.metadata.len() as u64;
+    let (tasks, summary) = scan.plan(&[]).await?.collect().await?;
     // Pruning skips manifests that no row can come from; warming fetches them too, since another query may not.
-    let manifests = plan.metadata.clone();
-    let tasks: Vec<FileScanTask> = plan.tasks.try_collect().await?;
+    let metadata = summary.metadata;
     let fetches = fetches(
         tasks,
         scan.is_projected().then(|| whole_file_bytes(scan.store())),
     );
 
+    let mut locations: Vec<String> = metadata
+        .iter()
+        .map(|(location, _)| location.clone())
+        .collect();
     locations.extend(fetches.keys().cloned());
+    let metadata_bytes: u64 = metadata.iter().filter_map(|(_, length)| *length).sum();
     let mut at = Progress {
-        files_total: metadata_files + fetches.len() as u64,
+        files_total: (metadata.len() + fetches.len()) as u64,
         bytes_total: metadata_bytes + fetches.values().map(Fetch::length).sum::<u64>(),
         ..Progress::default()
     };
     progress(at);
-    let reader = Arc::new(reader);
-    let metadata = manifests.into_iter().map(|(location, length)| {
-        (
-            length,
-            Fetch::Whole {
-                location,
-                length: length.unwrap_or(0),
-            },
-        )
+    let metadata = metadata.into_iter().map(|(location, length)| match length {
+        Some(length) => Fetch::Whole { location, length },
+        None => Fetch::List(location),
     });
-    let files = fetches
-        .into_values()
-        .map(|fetch| (Some(fetch.length()), fetch));
-    let mut done = stream::iter(metadata.chain(files))
-        .map(|(length, fetch)| {
-            let reader = reader.clone();
-            async move {
-                run(fetch, length.is_some(), &reader)
-                    .await
-                    .map(|()| length.unwrap_or(0))
-            }
+    let mut done = stream::iter(metadata.chain(fetches.into_values()))
+        .map(|fetch| async move {
+            let bytes = fetch.length();
+            run(fetch, scan).await.map(|()| bytes)
         })
         .buffer_unordered(concurrency.max(1));
     while let Some(bytes) = done.try_next().await? {
@@ -139,16 +121,7 @@ pub async fn prefetch_added(
     snapshot: &SnapshotRef,
     concurrency: usize,
 ) -> Result<Progress> {
-    let list = table
-        .manifest_list_reader(snapshot)
-        .load()
-        .await
-        .map_err(|source| {
-            Error::read(
-                format!("can't read the manifest list {}", snapshot.manifest_list()),
-                source,
-            )
-        })?;
+    let list = manifest_files(store, table, snapshot).await?;
     let io = table.file_io();
     let mut at = Progress {
         files_done: 1,
@@ -156,44 +129,28 @@ pub async fn prefetch_added(
         ..Progress::default()
     };
     let mut added = Vec::new();
-    for manifest in list
-        .entries()
-        .iter()
-        .filter(|manifest| manifest.added_snapshot_id == snapshot.snapshot_id())
-    {
-        let length = u64::try_from(manifest.manifest_length).unwrap_or_default();
-        store.expect_length(&manifest.manifest_path, length);
-        let read = manifest.load_manifest(io).await.map_err(|source| {
-            Error::read(
-                format!("can't read the manifest {}", manifest.manifest_path),
-                source,
-            )
-        })?;
+    let of_it = |manifest: &&ManifestFile| manifest.added_snapshot_id == snapshot.snapshot_id();
+    for listed in list.entries.iter().filter(of_it) {
+        let manifest = read_manifest(store, table, listed).await?;
+        let length = u64::try_from(listed.manifest_length).unwrap_or_default();
         (at.files_done, at.bytes_done) = (at.files_done + 1, at.bytes_done + length);
+        let entries = manifest.entries().iter();
         added.extend(
-            read.entries()
-                .iter()
-                .filter(|entry| entry.status() == ManifestStatus::Added)
-                .cloned(),
+            entries
+                .filter(|entry| {
+                    let by_it = |id| id == snapshot.snapshot_id();
+                    entry.status == ManifestStatus::Added && entry.snapshot_id.is_none_or(by_it)
+                })
+                .map(|entry| (manifest.path(entry).to_string(), entry.bytes)),
         );
     }
     at.files_total = at.files_done + added.len() as u64;
-    at.bytes_total = at.bytes_done
-        + added
-            .iter()
-            .map(|entry| entry.file_size_in_bytes())
-            .sum::<u64>();
+    at.bytes_total = at.bytes_done + added.iter().map(|(_, bytes)| bytes).sum::<u64>();
     let reads: Vec<_> = added
         .iter()
-        .map(|entry| {
-            let length = entry.file_size_in_bytes();
-            store.expect_length(entry.file_path(), length);
-            async move {
-                read_whole(io, entry.file_path(), length)
-                    .await
-                    .map(|()| length)
-            }
-            .boxed()
+        .map(|(path, length)| {
+            store.expect_length(path, *length);
+            async move { read_whole(io, path, *length).await.map(|()| *length) }.boxed()
         })
         .collect();
     let mut done = stream::iter(reads).buffer_unordered(concurrency.max(1));
@@ -211,38 +168,16 @@ pub async fn reachable(store: &Store, table: &Table) -> Result<Vec<String>> {
     let mut live = HashSet::new();
     let mut manifests = HashMap::new();
     for snapshot in table.metadata().snapshots() {
-        let list = table
-            .manifest_list_reader(snapshot)
-            .load()
-            .await
-            .map_err(|source| {
-                Error::read(
-                    format!("can't read the manifest list {}", snapshot.manifest_list()),
-                    source,
-                )
-            })?;
+        let list = manifest_files(store, table, snapshot).await?;
         live.insert(snapshot.manifest_list().to_string());
-        manifests.extend(
-            list.consume_entries()
-                .into_iter()
-                .map(|manifest| (manifest.manifest_path.clone(), manifest)),
-        );
+        let listed = list.entries.iter().cloned();
+        manifests.extend(listed.map(|manifest| (manifest.manifest_path.clone(), manifest)));
     }
-    for (path, manifest) in manifests {
-        store.expect_length(
-            &path,
-            u64::try_from(manifest.manifest_length).unwrap_or_default(),
-        );
-        let read = manifest
-            .load_manifest(table.file_io())
-            .await
-            .map_err(|source| Error::read(format!("can't read the manifest {path}"), source))?;
-        live.extend(
-            read.entries()
-                .iter()
-                .filter(|entry| entry.is_alive())
-                .map(|entry| entry.file_path().to_string()),
-        );
+    for (path, listed) in manifests {
+        let manifest = read_manifest(store, table, &listed).await?;
+        let kept = |entry: &&Entry| entry.status != ManifestStatus::Deleted;
+        let entries = manifest.entries().iter().filter(kept);
+        live.extend(entries.map(|entry| manifest.path(entry).to_string()));
         live.insert(path);
     }
     Ok(live.into_iter().collect())
@@ -253,22 +188,22 @@ fn whole_file_bytes(store: &Store) -> u64 {
 }
 
 /// Every data and delete file once, by location. Files longer than `whole` are fetched by columns.
-fn fetches(tasks: Vec<FileScanTask>, whole: Option<u64>) -> HashMap<String, Fetch> {
+fn fetches(tasks: Vec<FileTask>, whole: Option<u64>) -> HashMap<String, Fetch> {
     let mut fetches = HashMap::new();
     for task in tasks {
         for delete in &task.deletes {
             let fetch = Fetch::Whole {
-                location: delete.file_path.clone(),
-                length: delete.file_size_in_bytes,
+                location: delete.path.clone(),
+                length: delete.bytes,
             };
-            fetches.insert(delete.file_path.clone(), fetch);
+            fetches.insert(delete.path.clone(), fetch);
         }
-        let location = task.data_file_path.clone();
+        let location = task.file.path.clone();
         let fetch = match whole {
-            Some(whole) if task.file_size_in_bytes > whole => Fetch::Columns(Box::new(task)),
+            Some(whole) if task.file.bytes > whole => Fetch::Columns(Box::new(task)),
             _ => Fetch::Whole {
                 location: location.clone(),
-                length: task.file_size_in_bytes,
+                length: task.file.bytes,
             },
         };
         fetches.insert(location, fetch);
@@ -276,17 +211,29 @@ fn fetches(tasks: Vec<FileScanTask>, whole: Option<u64>) -> HashMap<String, Fetc
     fetches
 }
 
-async fn run(fetch: Fetch, length_known: bool, reader: &FileReader) -> Result<()> {
+async fn run(fetch: Fetch, scan: &Scan) -> Result<()> {
     match fetch {
-        Fetch::Whole { location, length } if length_known => {
-            read_whole(&reader.io, &location, length).await
+        Fetch::Whole { location, length } => {
+            read_whole(scan.table().file_io(), &location, length).await
         }
-        // The planner has read it through the store, which caches it whole.
-        Fetch::Whole { .. } => Ok(()),
         Fetch::Columns(task) => {
-            let mut batches = reader.clone().file(*task);
+            // Every row, whatever the filter: another query may want the others.
+            let task = FileTask {
+                residual: None,
+                ..*task
+            };
+            let mut batches = scan.reader().read(stream::iter([Ok(task)]));
             while batches.try_next().await?.is_some() {}
             Ok(())
+        }
+        Fetch::List(location) => {
+            let failed = |source| Error::read(format!("can't fetch {location}"), source);
+            let file = scan
+                .table()
+                .file_io()
+                .new_input(&location)
+                .map_err(failed)?;
+            file.read().await.map(drop).map_err(failed)
         }
     }
 }

@@ -3,6 +3,7 @@
 use chrono::{DateTime, Utc};
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::predicate::Predicate;
 
 /// Which state of a table is read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -10,7 +11,7 @@ pub enum At {
     /// The tip of `main`, with the table's current schema.
     #[default]
     Main,
-    /// A branch or a tag, with the schema of its snapshot (`main` is [`At::Main`]).
+    /// A branch, with the table's current schema, or a tag, with the schema of its snapshot (`main` is [`At::Main`]).
     Ref(String),
     /// A snapshot by its id, with its schema.
     Snapshot(i64),
@@ -40,16 +41,16 @@ pub struct ScanRequest {
     pub at: At,
     /// Columns by their exact names, in this order; `None`: all.
     pub select: Option<Vec<String>>,
-    /// Rows to keep, an expression in DataFusion's SQL; `None`: all.
-    pub filter: Option<String>,
+    /// Rows to keep: those for which it is true; `None`: all.
+    pub filter: Option<Predicate>,
     /// Stop after this many rows; `None`: all.
     pub limit: Option<usize>,
     /// Batches file by file in the order of the files' locations; it waits for the whole plan. Default: as they come.
     pub ordered: bool,
     /// Files being fetched and decoded at once; enough of them keep a slow line busy. Default: 8.
     pub fetch_concurrency: usize,
-    /// Rows of a batch at most. Default: 8192.
-    pub batch_rows: usize,
+    /// Rows of a batch at most; `None`: as many as the reader thinks best.
+    pub batch_rows: Option<usize>,
 }
 
 impl Default for ScanRequest {
@@ -61,7 +62,7 @@ impl Default for ScanRequest {
             limit: None,
             ordered: false,
             fetch_concurrency: 8,
-            batch_rows: 8192,
+            batch_rows: None,
         }
     }
 }

@@ -6,32 +6,39 @@ use std::time::Instant;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef as ArrowSchemaRef;
 use floe_store::Store;
-use futures::stream::BoxStream;
+use futures::stream::{self, BoxStream};
 use futures::{StreamExt, TryStreamExt};
-use iceberg::scan::FileScanTask;
-use iceberg::spec::SnapshotRef;
+use iceberg::spec::{NameMapping, Schema, SnapshotRef};
 use iceberg::table::Table;
 
-use crate::columns::{self, Columns};
+use crate::columns::{self, Chosen};
 use crate::error::{Error, ErrorKind, Result};
-use crate::filter::Filter;
-use crate::plan::{Plan, Wanted};
-use crate::read::{self, FileReader};
+use crate::output::{Asked, Output};
+use crate::planning::{Plan, PlanSummary, Planner};
+use crate::predicate::Predicate;
+use crate::reading::{Limits, ReadSpec, RowReader, StoreSource};
 use crate::request::ScanRequest;
-use crate::snapshot::{self, Position};
+use crate::snapshot::Position;
+use crate::task::FileTask;
 use crate::timings::{Meter, Metered, Timings};
 
-/// A scan of one table: resolved (ref, columns and filter are known to be right), not yet planned.
+/// The table's property that names fields of files without field ids (spec, "Column Projection").
+const NAME_MAPPING: &str = "schema.name-mapping.default";
+
+/// Batches of rows.
+pub(crate) type Batches = BoxStream<'static, Result<RecordBatch>>;
+
+/// A scan of one table: resolved (ref and columns are known to be right), not yet planned.
 #[derive(Clone, Debug)]
 pub struct Scan {
     store: Store,
     position: Position,
     request: ScanRequest,
-    filter: Option<Filter>,
-    /// Positions of the columns to hand out in the table's schema.
-    selected: Vec<usize>,
-    table_schema: ArrowSchemaRef,
-    schema: ArrowSchemaRef,
+    /// What plan and reader keep rows for; the output checks what names metadata columns.
+    filter: Option<Arc<Predicate>>,
+    chosen: Vec<Chosen>,
+    spec: ReadSpec,
+    output: Output,
     meter: Arc<Meter>,
 }
 
@@ -39,39 +46,122 @@ impl Scan {
     /// Resolves a request against a table. Nothing is read yet; what the table doesn't have is an error here.
     pub fn new(store: &Store, table: &Table, request: ScanRequest) -> Result<Self> {
         let position = Position::resolve(table, &request.at)?;
-        let table_schema = columns::arrow_schema(position.schema())?;
-        let name = table.identifier().to_string();
-        let selected = match &request.select {
-            Some(names) => columns::positions(&table_schema, names, &name)?,
-            None => (0..table_schema.fields().len()).collect(),
+        let chosen = match &request.select {
+            Some(names) => columns::choose(&position, names)?,
+            None => columns::all(position.schema()),
         };
-        let filter = request
-            .filter
-            .as_deref()
-            .map(|text| Filter::parse(text, &table_schema))
-            .transpose()?;
-        let schema = table_schema.project(&selected).map_err(|source| {
-            Error::new(
-                ErrorKind::Unexpected,
-                format!("can't choose columns of {name}"),
-            )
-            .with_source(source)
+        Self::of(store, position, request, chosen, Arc::default())
+    }
+
+    fn of(
+        store: &Store,
+        position: Position,
+        mut request: ScanRequest,
+        chosen: Vec<Chosen>,
+        meter: Arc<Meter>,
+    ) -> Result<Self> {
+        let metadata = position.table().metadata();
+        let limits = Limits {
+            batch_rows: request.batch_rows.unwrap_or(Limits::default().batch_rows),
+            files: request.fetch_concurrency,
+            ..Limits::default()
+        };
+        let (filter, after) = split(request.filter.take());
+        let asked = Asked::of(&chosen, after.as_ref(), |id| {
+            let fields = position.schema().as_struct().fields();
+            fields
+                .iter()
+                .find(|field| field.id == id)
+                .map(|field| field.id)
         })?;
+        let spec = ReadSpec::new(position.schema().clone(), &asked.ids)?
+            .with_metadata(asked.metadata.iter().cloned())
+            .with_schemas(metadata.schemas_iter().cloned())
+            .with_name_mapping(name_mapping(position.table())?)
+            .ordered(request.ordered)
+            .with_limits(limits)
+            .metered(meter.clone());
+        let output = Output::new(&asked, &chosen, after.map(Arc::new), &spec)?;
         Ok(Self {
             store: store.clone(),
             position,
             request,
-            filter,
-            selected,
-            table_schema,
-            schema: Arc::new(schema),
-            meter: Arc::default(),
+            filter: filter.map(Arc::new),
+            chosen,
+            spec,
+            output,
+            meter,
         })
+    }
+
+    /// The same state of the same table, with these columns (by position among this scan's), and its own filter and limit.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`] for a position that this scan doesn't have.
+    pub fn narrowed(
+        &self,
+        columns: &[usize],
+        filter: Predicate,
+        limit: Option<usize>,
+    ) -> Result<Self> {
+        let chosen = columns.iter().map(|&at| {
+            self.chosen.get(at).cloned().ok_or_else(|| {
+                Error::new(
+                    ErrorKind::Invalid,
+                    format!("a scan of {} columns has none at {at}", self.chosen.len()),
+                )
+            })
+        });
+        let chosen = chosen.collect::<Result<Vec<Chosen>>>()?;
+        let request = ScanRequest {
+            filter: Some(filter),
+            limit,
+            ..self.request.clone()
+        };
+        Self::of(
+            &self.store,
+            self.position.clone(),
+            request,
+            chosen,
+            self.meter.clone(),
+        )
+    }
+
+    /// The same at another state of the table, with all columns.
+    ///
+    /// # Errors
+    /// If the table has no such state.
+    pub fn at(&self, at: &crate::At) -> Result<Self> {
+        let request = ScanRequest {
+            at: at.clone(),
+            select: None,
+            ..self.request.clone()
+        };
+        Self::new(&self.store, self.table(), request)
     }
 
     /// The schema of the batches that [`Scan::stream`] gives.
     pub fn schema(&self) -> &ArrowSchemaRef {
-        &self.schema
+        self.output.schema()
+    }
+
+    /// The table's schema that rows are read with.
+    pub fn iceberg_schema(&self) -> &Schema {
+        self.position.schema()
+    }
+
+    /// Field ids of the columns, in the schema's order.
+    pub fn field_ids(&self) -> Vec<i32> {
+        let id = |column: &Chosen| match column {
+            Chosen::Field(id) => *id,
+            Chosen::Metadata(column) => column.definition().id,
+        };
+        self.chosen.iter().map(id).collect()
+    }
+
+    /// The condition that rows are kept for, if there is one.
+    pub fn filter(&self) -> Option<&Predicate> {
+        self.filter.as_deref()
     }
 
     /// The snapshot that is read; `None` for a table that never had one.
@@ -91,157 +181,129 @@ impl Scan {
 
     /// The rows. Files are planned and read while batches are taken; dropping the stream ends all of it.
     pub async fn stream(&self) -> Result<BoxStream<'static, Result<RecordBatch>>> {
-        let read = self.read_columns()?;
-        let columns = Arc::new(Columns::at(
-            self.position.schema(),
-            &self.table_schema,
-            &read,
-        )?);
-        let batches = self.batches(columns.clone()).await?;
-        let output = self.output_positions(&read);
-        let batches = read::limited(batches, self.request.limit);
-        if output
-            .iter()
-            .copied()
-            .eq(0..columns.schema().fields().len())
-        {
-            return Ok(batches);
-        }
-        let projected = move |batch: RecordBatch| {
-            batch.project(&output).map_err(|source| {
-                Error::new(
-                    ErrorKind::Unexpected,
-                    "can't drop the columns that only the filter needed",
-                )
-                .with_source(source)
-            })
+        let plan = self.plan(&[]).await?;
+        let tasks = if self.request.ordered {
+            let mut files: Vec<FileTask> = plan.tasks.try_collect().await?;
+            files.sort_by(|a, b| a.file.path.cmp(&b.file.path));
+            stream::iter(files.into_iter().map(Ok)).boxed()
+        } else {
+            plan.tasks
         };
-        Ok(batches.map(move |batch| batch.and_then(&projected)).boxed())
+        Ok(self.finished(self.reader().read(tasks)))
     }
 
-    /// The number of rows. Without a filter and deletes it comes from the manifests alone.
+    /// Batches of the reader as they go out.
+    fn finished(&self, batches: Batches) -> Batches {
+        let output = self.output.clone();
+        let batches = match output.is_as_read() {
+            true => batches,
+            false => batches
+                .map(move |batch| batch.and_then(|batch| output.of(batch)))
+                .boxed(),
+        };
+        limited(batches, self.request.limit)
+    }
+
+    /// The number of rows. Where no delete and no condition is left to check, it comes from the manifests alone.
     pub async fn count(&self) -> Result<u64> {
+        if self.output.filters() {
+            let batches = self.stream().await?;
+            let count = |sum, batch: RecordBatch| async move { Ok(sum + batch.num_rows() as u64) };
+            return batches.try_fold(0, count).await;
+        }
         let limit = self.request.limit.map_or(u64::MAX, |limit| limit as u64);
-        if self.filter.is_none() {
-            let plan = self.plan(&[]).await?;
-            if !plan.has_deletes {
-                let counts = plan
-                    .tasks
-                    .and_then(|task| futures::future::ready(record_count(&task)));
-                let count = counts
-                    .try_fold(0, |sum, count| futures::future::ok(sum + count))
-                    .await?;
-                return Ok(count.min(limit));
+        let counting = self.narrowed_to_nothing()?;
+        let plan = self.plan(&[]).await?;
+        let mut counted = 0;
+        let mut to_read = Vec::new();
+        let mut tasks = plan.tasks;
+        while let Some(task) = tasks.try_next().await? {
+            if task.deletes.is_empty() && task.residual.is_none() {
+                counted += task.file.rows;
+            } else {
+                to_read.push(task);
             }
         }
-        let needed = self
-            .filter
-            .as_ref()
-            .map(Filter::columns)
-            .unwrap_or_default();
-        let columns = Arc::new(Columns::at(
-            self.position.schema(),
-            &self.table_schema,
-            needed,
-        )?);
-        let batches = read::limited(self.batches(columns).await?, self.request.limit);
-        batches
-            .try_fold(0, |sum, batch| {
-                futures::future::ok(sum + batch.num_rows() as u64)
-            })
-            .await
+        let mut batches = counting
+            .reader()
+            .read(stream::iter(to_read.into_iter().map(Ok)));
+        while counted < limit
+            && let Some(batch) = batches.try_next().await?
+        {
+            counted += batch.num_rows() as u64;
+        }
+        Ok(counted.min(limit))
     }
 
     /// The data files that would be read.
     pub async fn files(&self) -> Result<Vec<PlannedFile>> {
-        let files = self.plan(&[]).await?.tasks.map_ok(PlannedFile::from);
-        files.try_collect().await
+        let files = self.plan(&[]).await?.tasks;
+        files
+            .map_ok(|task| PlannedFile::from(&task))
+            .try_collect()
+            .await
     }
 
-    /// Positions of every column to read: those handed out, then those that only the filter needs.
-    fn read_columns(&self) -> Result<Vec<usize>> {
-        let mut read = Vec::with_capacity(self.selected.len());
-        let needed = self
-            .filter
-            .as_ref()
-            .map(Filter::columns)
-            .unwrap_or_default();
-        for &position in self.selected.iter().chain(needed) {
-            if !read.contains(&position) {
-                read.push(position);
-            }
-        }
-        Ok(read)
+    /// The data files that would be read, with the metrics of this scan's columns, and what pruning spared.
+    pub async fn plan_files(&self) -> Result<(Vec<FileTask>, PlanSummary)> {
+        self.plan(&self.field_ids()).await?.collect().await
     }
 
-    /// Where each column to hand out lies among those that were read.
-    fn output_positions(&self, read: &[usize]) -> Vec<usize> {
-        let place = |wanted: &usize| {
-            read.iter()
-                .position(|p| p == wanted)
-                .expect("every selected column is read")
+    /// Reads these files of its plan, as one of `parts` readers that work side by side.
+    pub fn read_files(
+        &self,
+        files: Vec<FileTask>,
+        parts: usize,
+    ) -> BoxStream<'static, Result<RecordBatch>> {
+        let parts = parts.max(1);
+        let limits = self.spec.limits();
+        let limits = Limits {
+            files: limits.files.div_ceil(parts),
+            decoders: limits.decoders.div_ceil(parts),
+            fetched_bytes: limits.fetched_bytes / parts as u64,
+            decoded_bytes: limits.decoded_bytes / parts as u64,
+            ..limits.clone()
         };
-        self.selected.iter().map(place).collect()
+        let reader = RowReader::new(self.source(), self.spec.clone().with_limits(limits));
+        let tasks = stream::iter(files.into_iter().map(Ok));
+        self.finished(reader.read(tasks))
     }
 
-    async fn batches(&self, columns: Arc<Columns>) -> Result<read::Batches> {
-        let tasks = self.plan(columns.field_ids()).await?.tasks;
-        let reader = self.reader(columns)?;
-        let concurrency = self.request.fetch_concurrency;
-        if !self.request.ordered {
-            return Ok(read::unordered(tasks, reader, concurrency));
-        }
-        let mut files: Vec<FileScanTask> = tasks.try_collect().await?;
-        files.sort_by(|a, b| a.data_file_path.cmp(&b.data_file_path));
-        Ok(read::ordered(files, reader, concurrency))
+    /// The same rows, none of their columns.
+    fn narrowed_to_nothing(&self) -> Result<Self> {
+        let filter = self.filter.as_deref().cloned();
+        self.narrowed(
+            &[],
+            filter.unwrap_or(Predicate::Constant(true)),
+            self.request.limit,
+        )
     }
 
-    /// The plan of this scan for these field ids.
-    async fn plan(&self, field_ids: &[i32]) -> Result<Plan> {
+    /// The plan of this scan, with the metrics of these fields.
+    pub(crate) async fn plan(&self, metrics: &[i32]) -> Result<Plan> {
         let started = Instant::now();
-        let filters = self.filter.iter().map(Filter::expr).collect();
-        let plan = Plan::start(&self.store, &self.position, &Wanted { field_ids, filters }).await?;
+        let mut plan = Planner::new(&self.store, &self.position)
+            .matching(self.filter.clone())
+            .with_metrics(metrics.iter().copied())
+            .start()
+            .await?;
         self.meter.planned(started.elapsed());
-        Ok(Plan {
-            tasks: Metered::plan(plan.tasks, self.meter.clone()).boxed(),
-            ..plan
-        })
+        plan.tasks = Metered::plan(plan.tasks, self.meter.clone()).boxed();
+        Ok(plan)
     }
 
-    fn reader(&self, columns: Arc<Columns>) -> Result<FileReader> {
-        let filter = self
-            .filter
-            .as_ref()
-            .map(|filter| filter.physical(columns.schema()))
-            .transpose()
-            .map_err(|source| {
-                Error::new(ErrorKind::Invalid, "can't prepare the filter for the rows")
-                    .with_source(source)
-            })?;
-        Ok(FileReader {
-            io: self.position.table().file_io().clone(),
-            runtime: snapshot::runtime()?,
-            columns,
-            filter,
-            batch_rows: self.request.batch_rows,
-            meter: self.meter.clone(),
-        })
+    fn source(&self) -> Arc<StoreSource> {
+        let table = self.position.table();
+        let source = StoreSource::new(
+            self.store.clone(),
+            Arc::new(table.file_io().config().props().clone()),
+            Some(table.metadata().uuid()).filter(|uuid| !uuid.is_nil()),
+        );
+        Arc::new(source.metered(self.meter.clone()))
     }
 
-    /// What warming the cache needs: the plan and a reader of its columns that doesn't filter.
-    pub(crate) async fn for_prefetch(&self) -> Result<(Plan, FileReader)> {
-        let read = self.read_columns()?;
-        let columns = Arc::new(Columns::at(
-            self.position.schema(),
-            &self.table_schema,
-            &read,
-        )?);
-        let plan = self.plan(columns.field_ids()).await?;
-        let reader = FileReader {
-            filter: None,
-            ..self.reader(columns)?
-        };
-        Ok((plan, reader))
+    pub(crate) fn reader(&self) -> RowReader {
+        RowReader::new(self.source(), self.spec.clone())
     }
 
     /// Whether some columns are left out.
@@ -254,12 +316,63 @@ impl Scan {
     }
 }
 
+/// The part of a condition that plan and reader understand, and the part that names metadata columns.
+fn split(filter: Option<Predicate>) -> (Option<Predicate>, Option<Predicate>) {
+    let (after, filter): (Vec<_>, Vec<_>) = filter
+        .unwrap_or(Predicate::Constant(true))
+        .conjuncts()
+        .into_iter()
+        .partition(|part| {
+            let mut ids = part.columns().into_iter();
+            ids.any(|id| columns::described_by_id(id).is_some())
+        });
+    let all = |parts: Vec<Predicate>| match Predicate::all(parts) {
+        Predicate::Constant(true) => None,
+        some => Some(some),
+    };
+    (all(filter), all(after))
+}
+
+/// The first `limit` rows; files under way are given up once they are there.
+fn limited(batches: Batches, limit: Option<usize>) -> Batches {
+    let Some(limit) = limit else { return batches };
+    stream::try_unfold((Some(batches), limit), |(batches, left)| async move {
+        let Some(mut batches) = batches.filter(|_| left > 0) else {
+            return Ok(None);
+        };
+        let Some(batch) = batches.try_next().await? else {
+            return Ok(None);
+        };
+        let batch = batch.slice(0, batch.num_rows().min(left));
+        let left = left - batch.num_rows();
+        Ok(Some((batch, ((left > 0).then_some(batches), left))))
+    })
+    .boxed()
+}
+
+fn name_mapping(table: &Table) -> Result<Option<Arc<NameMapping>>> {
+    let Some(text) = table.metadata().properties().get(NAME_MAPPING) else {
+        return Ok(None);
+    };
+    let mapping = serde_json::from_str(text).map_err(|source| {
+        Error::new(
+            ErrorKind::Corrupt,
+            format!(
+                "can't read the property {NAME_MAPPING} of {}",
+                table.identifier()
+            ),
+        )
+        .with_source(source)
+    })?;
+    Ok(Some(Arc::new(mapping)))
+}
+
 /// A data file of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlannedFile {
     /// Where the table's metadata says it is.
     pub location: String,
-    /// Rows in it, deleted ones included; zero if its manifest doesn't tell.
+    /// Rows in it, deleted ones included.
     pub rows: u64,
     /// Its length in bytes.
     pub bytes: u64,
@@ -267,25 +380,13 @@ pub struct PlannedFile {
     pub delete_files: u64,
 }
 
-impl From<FileScanTask> for PlannedFile {
-    fn from(task: FileScanTask) -> Self {
+impl From<&FileTask> for PlannedFile {
+    fn from(task: &FileTask) -> Self {
         Self {
-            rows: task.record_count.unwrap_or_default(),
-            bytes: task.file_size_in_bytes,
+            location: task.file.path.clone(),
+            rows: task.file.rows,
+            bytes: task.file.bytes,
             delete_files: task.deletes.len() as u64,
-            location: task.data_file_path,
         }
     }
-}
-
-fn record_count(task: &FileScanTask) -> Result<u64> {
-    task.record_count.ok_or_else(|| {
-        Error::new(
-            ErrorKind::Corrupt,
-            format!(
-                "the manifest doesn't say how many rows {} holds",
-                task.data_file_path
-            ),
-        )
-    })
 }

@@ -1,12 +1,11 @@
 //! Which snapshot and which schema a request means.
-//! iceberg-rust scans with the snapshot's schema; main is read with the table's current one, so that a column
-//! added after the last snapshot reads as NULL (or its initial default) rather than "not found".
+//! Main and other branches are read with the table's current schema, so that a column added after the last snapshot reads as
+//! NULL (or its initial default) rather than "not found"; tags, snapshots and times with the snapshot's. So does Spark.
 
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, SecondsFormat, Utc};
-use iceberg::Runtime;
-use iceberg::spec::{SchemaRef, SnapshotRef, SnapshotReference, TableMetadata};
+use iceberg::spec::{FormatVersion, SchemaRef, SnapshotRef, SnapshotReference, TableMetadata};
 use iceberg::table::Table;
 
 use crate::error::{Error, ErrorKind, Result};
@@ -25,19 +24,39 @@ impl Position {
     pub fn resolve(table: &Table, at: &At) -> Result<Self> {
         let metadata = table.metadata();
         let snapshot = match at {
-            At::Main => return Self::main(table),
-            At::Ref(name) if name == MAIN => return Self::main(table),
-            At::Ref(name) => match metadata.snapshot_for_ref(name) {
-                Some(snapshot) => snapshot.clone(),
-                None => return Err(unknown_ref(table, name)?),
-            },
+            At::Main => return Ok(Self::main(table)),
+            At::Ref(name) if name == MAIN => return Ok(Self::main(table)),
+            At::Ref(name) => return Self::at_ref(table, name),
             At::Snapshot(id) => match metadata.snapshot_by_id(*id) {
                 Some(snapshot) => snapshot.clone(),
                 None => return Err(unknown_snapshot(table, *id)),
             },
             At::Time(time) => at_time(table, *time)?,
         };
-        let schema = snapshot.schema(metadata).map_err(|source| {
+        Self::with_its_schema(table, snapshot)
+    }
+
+    /// A branch is written on, with the table's current schema; a tag stays what it was.
+    fn at_ref(table: &Table, name: &str) -> Result<Self> {
+        let refs = refs(table.metadata())?;
+        let Some(found) = refs.get(name) else {
+            return Err(unknown_ref(table, name, &refs));
+        };
+        let Some(snapshot) = table.metadata().snapshot_by_id(found.snapshot_id) else {
+            return Err(unknown_snapshot(table, found.snapshot_id));
+        };
+        match found.is_branch() {
+            true => Ok(Self {
+                table: table.clone(),
+                snapshot: Some(snapshot.clone()),
+                schema: table.metadata().current_schema().clone(),
+            }),
+            false => Self::with_its_schema(table, snapshot.clone()),
+        }
+    }
+
+    fn with_its_schema(table: &Table, snapshot: SnapshotRef) -> Result<Self> {
+        let schema = snapshot.schema(table.metadata()).map_err(|source| {
             Error::read(
                 format!(
                     "can't find the schema of snapshot {} of {}",
@@ -55,32 +74,15 @@ impl Position {
     }
 
     /// The tip of main under the table's current schema.
-    fn main(table: &Table) -> Result<Self> {
-        let schema = table.metadata().current_schema().clone();
-        let Some(snapshot) = table.metadata().current_snapshot() else {
-            return Ok(Self {
-                table: table.clone(),
-                snapshot: None,
-                schema,
-            });
-        };
-        if snapshot.schema_id() == Some(schema.schema_id()) || snapshot.schema_id().is_none() {
-            return Ok(Self {
-                table: table.clone(),
-                snapshot: Some(snapshot.clone()),
-                schema,
-            });
+    fn main(table: &Table) -> Self {
+        Self {
+            table: table.clone(),
+            snapshot: table.metadata().current_snapshot().cloned(),
+            schema: table.metadata().current_schema().clone(),
         }
-        let table = with_current_schema(table, snapshot.snapshot_id())?;
-        let snapshot = table.metadata().current_snapshot().cloned();
-        Ok(Self {
-            table,
-            snapshot,
-            schema,
-        })
     }
 
-    /// The table that is scanned; of main, its tip carries the current schema.
+    /// The table that is scanned.
     pub fn table(&self) -> &Table {
         &self.table
     }
@@ -98,8 +100,11 @@ impl Position {
 
 /// Branches and tags of a table by name.
 pub fn refs(metadata: &TableMetadata) -> Result<BTreeMap<String, SnapshotReference>> {
-    // iceberg-rust offers them by name only; its JSON form holds them all.
-    let mut json = to_json(metadata)?;
+    // iceberg-rust offers them by name only; its JSON form holds them all, unless it is of version 1.
+    let mut json = match metadata.format_version() {
+        FormatVersion::V1 => to_json(&as_version_2(metadata)?)?,
+        _ => to_json(metadata)?,
+    };
     let mut refs: BTreeMap<String, SnapshotReference> =
         match json.get_mut("refs").map(serde_json::Value::take) {
             None | Some(serde_json::Value::Null) => BTreeMap::new(),
@@ -141,55 +146,15 @@ pub fn line_of_main(metadata: &TableMetadata) -> Vec<i64> {
 /// The branch that a table is read from unless said otherwise.
 const MAIN: &str = "main";
 
-/// The same table whose snapshot `id` names the current schema as its own.
-fn with_current_schema(table: &Table, id: i64) -> Result<Table> {
-    let metadata = table.metadata();
-    let mut json = to_json(metadata)?;
-    let snapshots = json
-        .get_mut("snapshots")
-        .and_then(serde_json::Value::as_array_mut);
-    for snapshot in snapshots.into_iter().flatten() {
-        if snapshot
-            .get("snapshot-id")
-            .and_then(serde_json::Value::as_i64)
-            == Some(id)
-        {
-            snapshot["schema-id"] = metadata.current_schema_id().into();
-        }
-    }
-    let metadata: TableMetadata = serde_json::from_value(json).map_err(|source| {
-        Error::new(
-            ErrorKind::Unexpected,
-            format!(
-                "can't put the current schema on main of {}",
-                table.identifier()
-            ),
-        )
-        .with_source(source)
-    })?;
-    let mut builder = Table::builder()
-        .file_io(table.file_io().clone())
-        .identifier(table.identifier().clone())
-        .readonly(true)
-        .metadata(metadata)
-        .runtime(runtime()?);
-    if let Some(location) = table.metadata_location() {
-        builder = builder.metadata_location(location);
-    }
-    builder
-        .build()
-        .map_err(|source| Error::read(format!("can't open {}", table.identifier()), source))
-}
-
-/// The runtime that the caller runs in, as iceberg wants it.
-pub(crate) fn runtime() -> Result<Runtime> {
-    Runtime::try_current().map_err(|source| {
-        Error::new(
-            ErrorKind::Invalid,
-            "a scan must be started from within a tokio runtime",
-        )
-        .with_source(source)
-    })
+fn as_version_2(metadata: &TableMetadata) -> Result<TableMetadata> {
+    let upgraded = metadata
+        .clone()
+        .into_builder(None)
+        .upgrade_format_version(FormatVersion::V2)
+        .and_then(|builder| builder.build());
+    upgraded
+        .map(|built| built.metadata)
+        .map_err(|source| Error::read("can't read the refs of a table's metadata", source))
 }
 
 fn to_json(metadata: &TableMetadata) -> Result<serde_json::Value> {
@@ -242,20 +207,20 @@ fn at_time(table: &Table, time: DateTime<Utc>) -> Result<SnapshotRef> {
         })
 }
 
-fn unknown_ref(table: &Table, name: &str) -> Result<Error> {
-    let names: Vec<String> = refs(table.metadata())?.into_keys().collect();
+fn unknown_ref(table: &Table, name: &str, refs: &BTreeMap<String, SnapshotReference>) -> Error {
+    let names: Vec<&str> = refs.keys().map(String::as_str).collect();
     let known = if names.is_empty() {
         "it has none".to_string()
     } else {
         format!("it has {}", names.join(", "))
     };
-    Ok(Error::new(
+    Error::new(
         ErrorKind::NotFound,
         format!(
             "{} has no branch or tag '{name}': {known}",
             table.identifier()
         ),
-    ))
+    )
 }
 
 fn unknown_snapshot(table: &Table, id: i64) -> Error {

@@ -14,11 +14,11 @@ use serde::Serialize;
 pub struct Timings {
     /// Seconds that the scan waited for the plan: reading manifests and pruning files.
     pub plan_seconds: f64,
-    /// Seconds that files waited for bytes, summed over files.
+    /// Seconds that files waited for bytes, wherever they came from, summed over files.
     pub fetch_wait_seconds: f64,
     /// Seconds spent decoding and filtering, summed over files.
     pub decode_seconds: f64,
-    /// Files read.
+    /// Files opened.
     pub files: u64,
     /// Batches handed out by files, before a limit.
     pub batches: u64,
@@ -45,7 +45,8 @@ impl Meter {
         self.plan_nanos.fetch_add(nanos(took), Ordering::Relaxed);
     }
 
-    pub(crate) fn waited(&self, took: Duration) {
+    pub(crate) fn fetched(&self, bytes: u64, took: Duration) {
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
         self.wait_nanos.fetch_add(nanos(took), Ordering::Relaxed);
     }
 
@@ -58,9 +59,8 @@ impl Meter {
         self.rows.fetch_add(rows as u64, Ordering::Relaxed);
     }
 
-    pub(crate) fn file(&self, bytes: u64) {
+    pub(crate) fn file(&self) {
         self.files.fetch_add(1, Ordering::Relaxed);
-        self.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
     pub(crate) fn timings(&self) -> Timings {
@@ -82,15 +82,10 @@ fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// A part of a scan's time.
-type Stage = fn(&Meter, Duration);
-
-/// Tells time spent inside a stream (work) from time spent waiting for it (bytes).
+/// Counts the time that a plan takes, its waits for manifests included.
 pub(crate) struct Metered<S> {
     inner: S,
     meter: Arc<Meter>,
-    work: Stage,
-    wait: Stage,
     waiting_since: Option<Instant>,
 }
 
@@ -100,19 +95,6 @@ impl<S> Metered<S> {
         Self {
             inner,
             meter,
-            work: Meter::planned,
-            wait: Meter::planned,
-            waiting_since: None,
-        }
-    }
-
-    /// A stream of a file's batches.
-    pub(crate) fn file(inner: S, meter: Arc<Meter>) -> Self {
-        Self {
-            inner,
-            meter,
-            work: Meter::decoded,
-            wait: Meter::waited,
             waiting_since: None,
         }
     }
@@ -122,15 +104,11 @@ impl<S: Stream + Unpin> Stream for Metered<S> {
     type Item = S::Item;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<S::Item>> {
-        let started = Instant::now();
-        if let Some(since) = self.waiting_since.take() {
-            (self.wait)(&self.meter, started - since);
-        }
+        let began = self.waiting_since.take().unwrap_or_else(Instant::now);
         let polled = self.inner.poll_next_unpin(cx);
-        let ended = Instant::now();
-        (self.work)(&self.meter, ended - started);
-        if polled.is_pending() {
-            self.waiting_since = Some(ended);
+        match polled {
+            Poll::Pending => self.waiting_since = Some(began),
+            Poll::Ready(_) => self.meter.planned(began.elapsed()),
         }
         polled
     }

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use futures::FutureExt;
+use tracing::Instrument;
 
 use crate::blocks::{
     BLOCK_BYTES, BlockMask, SEGMENT_BYTES, align, coalesce, plan_requests, segments_of, subtract,
@@ -372,11 +373,13 @@ impl CachedFile {
     /// Begin a flight. It goes on when those who wait for it go away: what was begun is kept.
     fn launch(&self, number: u64, range: Range<u64>) -> Landing {
         let flying = self.clone();
-        let task = tokio::spawn(async move {
+        let span = tracing::debug_span!("fetch", location = %self.location, start = range.start, end = range.end);
+        let flight = async move {
             let flown = flying.fly(range).await;
             flying.object.land(number);
             flown
-        });
+        };
+        let task = tokio::spawn(flight.instrument(span));
         async move {
             task.await.unwrap_or_else(|e| {
                 Err(Error::new(ErrorKind::Unexpected, "a fetch died").with_source(e))

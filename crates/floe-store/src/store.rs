@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread;
 use std::time::Duration;
@@ -39,6 +40,7 @@ pub struct Store {
 /// What all handles of a store share.
 #[derive(Debug)]
 pub(crate) struct Shared {
+    id: u64,
     config: StoreConfig,
     pub(crate) origin_config: OriginConfig,
     pub(crate) offline: bool,
@@ -138,7 +140,9 @@ impl Store {
                 }
             },
         };
+        static NEXT_ID: AtomicU64 = AtomicU64::new(0);
         let shared = Arc::new(Shared {
+            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
             origin_config: config.origin.clone(),
             offline: config.offline,
             memory: MemoryTier::new(config.cache.memory_bytes),
@@ -222,6 +226,12 @@ impl Store {
     /// The disk tier; `None` if there is none, or its directory could not be used.
     pub fn cache(&self) -> Option<&DiskCache> {
         self.shared.disk.as_ref()
+    }
+
+    /// A number that no other store of this process has: handles that share a store share it.
+    /// For those who keep what they made of its files.
+    pub fn id(&self) -> u64 {
+        self.shared.id
     }
 
     /// The settings it was opened with.

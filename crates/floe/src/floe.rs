@@ -7,6 +7,7 @@ use floe_catalog::Catalog;
 use floe_store::Store;
 use iceberg::{NamespaceIdent, TableIdent};
 use tokio::sync::OnceCell;
+use tracing::Instrument;
 
 use crate::builder::FloeBuilder;
 use crate::config::CatalogConfig;
@@ -138,7 +139,9 @@ impl Floe {
     }
 
     async fn load(&self, ident: &TableIdent) -> Result<Table> {
-        let table = self.catalog().await?.load_table(ident).await?;
+        let span = tracing::debug_span!("load", table = %ident);
+        let catalog = self.catalog().await?;
+        let table = catalog.load_table(ident).instrument(span).await?;
         Ok(Table::new(self.clone(), table, None))
     }
 

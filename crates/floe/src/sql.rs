@@ -7,7 +7,8 @@ use datafusion::dataframe::DataFrame;
 use datafusion::execution::SessionStateBuilder;
 use datafusion::execution::context::{SQLOptions, SessionContext};
 use datafusion::prelude::SessionConfig;
-use floe_scan::{At, FloeCatalogList, FloeTable, SourceError, TableSource};
+use floe_scan::At;
+use floe_sql::{FloeCatalogList, FloeTable, SourceError, TableSource};
 use iceberg::{NamespaceIdent, TableIdent};
 
 use crate::error::{Error, ErrorKind, Result};
@@ -22,7 +23,7 @@ pub(crate) async fn plan(floe: &Floe, query: &str) -> Result<DataFrame> {
         floe: floe.clone(),
         name: floe.catalog_name()?.to_string(),
     };
-    let config = SessionConfig::new()
+    let config = floe_sql::exact_numbers(SessionConfig::new())
         .with_default_catalog_and_schema(&source.name, NO_NAMESPACE)
         .with_create_default_catalog_and_schema(false)
         .with_information_schema(true);
@@ -33,6 +34,7 @@ pub(crate) async fn plan(floe: &Floe, query: &str) -> Result<DataFrame> {
     let state = SessionStateBuilder::new()
         .with_default_features()
         .with_config(config)
+        .with_analyzer_rules(floe_sql::number_rules())
         .with_catalog_list(catalogs)
         .build();
     let reads = SQLOptions::new()

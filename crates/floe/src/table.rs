@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use floe_scan::{At, Scan, ScanRequest};
+use floe_scan::{At, Position, Scan, ScanRequest};
 use futures::TryStreamExt;
 use futures::stream::{BoxStream, StreamExt};
 use iceberg::spec::SnapshotReference;
@@ -64,6 +64,7 @@ impl Table {
             floe: self.floe.clone(),
             table: self.table.clone(),
             request: ScanRequest::default(),
+            filter: None,
         }
     }
 
@@ -109,6 +110,8 @@ pub struct ScanBuilder {
     floe: Floe,
     table: iceberg::table::Table,
     request: ScanRequest,
+    /// SQL text, understood once the table's state is known.
+    filter: Option<String>,
 }
 
 impl ScanBuilder {
@@ -129,7 +132,7 @@ impl ScanBuilder {
     /// Keep the rows for which this expression, in DataFusion's SQL, is true. Default: all.
     #[must_use]
     pub fn filter(mut self, expression: impl Into<String>) -> Self {
-        self.request.filter = Some(expression.into());
+        self.filter = Some(expression.into());
         self
     }
 
@@ -158,7 +161,12 @@ impl ScanBuilder {
     ///
     /// # Errors
     /// What the table doesn't have, with what it has.
-    pub fn build(self) -> Result<Scan> {
+    pub fn build(mut self) -> Result<Scan> {
+        if let Some(text) = &self.filter {
+            let position = Position::resolve(&self.table, &self.request.at)?;
+            let schema = floe_scan::with_metadata_columns(position.schema())?;
+            self.request.filter = Some(floe_sql::parse_filter(text, &schema)?);
+        }
         Ok(Scan::new(self.floe.store(), &self.table, self.request)?)
     }
 

@@ -381,6 +381,7 @@ impl DiskCache {
             (needed + slack).min(total),
         )?;
         self.0.counters.evicted(evicted.files, evicted.bytes);
+        tracing::debug!(files = evicted.files, bytes = evicted.bytes, "evicted");
         Ok(evicted.bytes >= needed)
     }
 
@@ -420,6 +421,7 @@ impl DiskCache {
 
     /// Remove every file of a path, in every scope, and tell other processes.
     pub(crate) fn purge(&self, paths: &[PathHash]) -> io::Result<u64> {
+        let _span = tracing::debug_span!("purge", paths = paths.len()).entered();
         let mut removed = 0;
         for path in paths {
             let mut counted = self.0.usage.lock()?;

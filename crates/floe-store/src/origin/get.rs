@@ -78,6 +78,7 @@ impl Bucket {
             tokio::time::sleep(self.pause(tries)).await;
         }
         self.counters.origin_read(attempt.buffer.len() as u64);
+        tracing::trace!(bytes = attempt.buffer.len(), "came");
         attempt.finish()
     }
 

@@ -1,0 +1,23 @@
+//! Manifest lists and manifests: decoded by our own lean Avro reader, and kept decoded for the whole process.
+//! What their entries mean for a scan (pruning, deletes) lives in `planning`.
+//!
+//! ```text
+//! read ──▶ cache ──▶ list | entries ──▶ avro       location -> bytes -> decoded
+//!                       entries ──▶ partition, columns
+//! ```
+
+mod avro;
+mod cache;
+mod columns;
+mod entries;
+mod list;
+mod partition;
+mod read;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use entries::{Entry, Live, Manifest};
+pub(crate) use list::{ManifestFiles, may_hold_files};
+pub(crate) use partition::PartitionColumn;
+pub use read::set_cache_bytes;
+pub(crate) use read::{manifest_files, read_manifest};

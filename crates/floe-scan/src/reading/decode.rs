@@ -1,0 +1,525 @@
+//! Decoding a row group to batches, one at a time. All of this is work for a processor: no waiting, no I/O.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions};
+use arrow_buffer::BooleanBuffer;
+use arrow_select::concat::concat;
+use arrow_select::filter::{FilterBuilder, FilterPredicate};
+use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
+
+use super::chunks::Chunks;
+use super::convert::{Child, Constants};
+use super::group::{Group, OpenFile};
+use super::metadata::{Described, MetadataColumn};
+use super::needs::{Part, Passes};
+use super::rows::BatchRows;
+use super::scanned::{self, Scanned};
+use crate::error::{Error, Result};
+
+/// The decoder of one row group.
+pub(super) struct Decoder {
+    group: Group,
+    state: State,
+}
+
+enum State {
+    Start,
+    /// Everything in one pass.
+    One(Pass, Dead),
+    /// The pass over what decides which rows go out.
+    Filter(Pass, Dead, Kept),
+    /// The pass over the other columns of those rows.
+    Rest(Pass, Kept),
+    Done,
+}
+
+/// A bit for each deleted position of the group.
+type Dead = Option<BooleanBuffer>;
+
+/// What one step gave.
+pub(super) enum Step {
+    Batch(RecordBatch),
+    /// No rows yet.
+    More,
+    Done,
+}
+
+/// Rows that were found to go out.
+#[derive(Default)]
+struct Kept {
+    rows: Vec<Range<usize>>,
+    /// Of each batch of them, the columns that go out: by position of the wanted field.
+    columns: Vec<(usize, Vec<ArrayRef>)>,
+    /// Whether each is deleted; kept only if that goes out.
+    deleted: Vec<bool>,
+    /// How many of them went out.
+    out: usize,
+}
+
+impl Decoder {
+    pub(super) fn new(group: Group) -> Self {
+        Self {
+            group,
+            state: State::Start,
+        }
+    }
+
+    /// Whether all rows went out.
+    pub(super) fn is_over(&self) -> bool {
+        matches!(self.state, State::Done)
+    }
+
+    /// Decodes the next batch, or a part of the way to it.
+    pub(super) fn step(&mut self) -> Result<Step> {
+        match std::mem::replace(&mut self.state, State::Done) {
+            State::Start => self.start()?,
+            State::One(mut pass, dead) => {
+                if let Some(batch) = pass.next(&self.group)? {
+                    let out = one(&self.group, &batch, dead.as_ref())?;
+                    if !pass.is_over() {
+                        self.state = State::One(pass, dead);
+                    }
+                    return Ok(out.map_or(Step::More, Step::Batch));
+                }
+                return Ok(Step::Done);
+            }
+            State::Filter(mut pass, dead, mut kept) => match pass.next(&self.group)? {
+                Some(batch) => {
+                    filter(&self.group, &batch, dead.as_ref(), &mut kept)?;
+                    self.state = State::Filter(pass, dead, kept);
+                }
+                None => self.rest(kept)?,
+            },
+            State::Rest(mut pass, mut kept) => {
+                if let Some(batch) = pass.next(&self.group)? {
+                    let out = rest(&self.group, &batch, &mut kept)?;
+                    if !pass.is_over() {
+                        self.state = State::Rest(pass, kept);
+                    }
+                    return Ok(Step::Batch(out));
+                }
+                return Ok(Step::Done);
+            }
+            State::Done => return Ok(Step::Done),
+        }
+        Ok(match self.state {
+            State::Done => Step::Done,
+            _ => Step::More,
+        })
+    }
+
+    fn start(&mut self) -> Result<()> {
+        let group = &self.group;
+        let file = group.file.clone();
+        let dead = group.dead();
+        let mut scanned = match &group.selected {
+            Some(selected) => Scanned::new(selected.iter().cloned()),
+            None => Scanned::new(std::iter::once(0..group.rows)),
+        };
+        let deleted_go_out = wants_deleted(&file);
+        if let Some(dead) = &dead
+            && !deleted_go_out
+        {
+            scanned = scanned.without(dead);
+        }
+        if scanned.left() == 0 {
+            self.state = State::Done;
+            return Ok(());
+        }
+        self.state = match &file.reading.passes {
+            Passes::One(part) => State::One(Pass::new(group, part, scanned)?, dead),
+            Passes::Two { filter, .. } => {
+                let pass = Pass::new(group, filter, scanned)?;
+                let outgoing = |at: &&usize| file.reading.needs.goes_out(**at);
+                let columns = filter.at.iter().filter(outgoing);
+                let columns = columns.map(|at| (*at, Vec::new())).collect();
+                let kept = Kept {
+                    columns,
+                    ..Kept::default()
+                };
+                State::Filter(pass, dead, kept)
+            }
+        };
+        Ok(())
+    }
+
+    fn rest(&mut self, mut kept: Kept) -> Result<()> {
+        let Passes::Two { rest, .. } = &self.group.file.reading.passes else {
+            return Ok(());
+        };
+        if kept.rows.is_empty() {
+            return Ok(());
+        }
+        for (_, parts) in &mut kept.columns {
+            let whole = match parts.as_slice() {
+                [one] => one.clone(),
+                parts => {
+                    let parts: Vec<&dyn Array> = parts.iter().map(AsRef::as_ref).collect();
+                    concat(&parts).map_err(|e| self.group.file.unfit(e))?
+                }
+            };
+            *parts = vec![whole];
+        }
+        let scanned = Scanned::new(kept.rows.iter().cloned());
+        self.state = State::Rest(Pass::new(&self.group, rest, scanned)?, kept);
+        Ok(())
+    }
+}
+
+fn wants_deleted(file: &OpenFile) -> bool {
+    let mut metadata = file.shared.spec.metadata.iter();
+    metadata.any(|column| matches!(column, MetadataColumn::Deleted))
+}
+
+/// A pass over some leaf columns of a group.
+struct Pass {
+    /// `None`: no leaf column is decoded.
+    reader: Option<ParquetRecordBatchReader>,
+    scanned: Scanned,
+}
+
+/// Rows that a pass decoded.
+struct Decoded {
+    rows: Vec<Range<usize>>,
+    length: usize,
+    /// Not yet converted; empty if no leaf column was decoded.
+    columns: Vec<ArrayRef>,
+}
+
+impl Pass {
+    fn new(group: &Group, part: &Part, scanned: Scanned) -> Result<Self> {
+        let file = &group.file;
+        let reader = match (&part.layout.levels, &file.footer) {
+            (Some(levels), Some(footer)) => {
+                let chunks = Chunks {
+                    metadata: footer,
+                    group: group.index,
+                    rows: group.rows,
+                    pieces: &group.pieces,
+                };
+                let selection = scanned.selection(group.rows);
+                let batch_rows = file.batch_rows.min(group.rows);
+                let reader = ParquetRecordBatchReader::try_new_with_row_groups(
+                    levels, &chunks, batch_rows, selection,
+                );
+                Some(reader.map_err(|source| damaged(file, source))?)
+            }
+            _ => None,
+        };
+        Ok(Self { reader, scanned })
+    }
+
+    /// Whether all its rows were decoded.
+    fn is_over(&self) -> bool {
+        self.scanned.left() == 0
+    }
+
+    fn next(&mut self, group: &Group) -> Result<Option<Decoded>> {
+        let file = &group.file;
+        let (length, columns) = match &mut self.reader {
+            None => (self.scanned.left().min(file.batch_rows), Vec::new()),
+            Some(reader) => match reader.next() {
+                None => (0, Vec::new()),
+                Some(Err(source)) => return Err(damaged(file, source)),
+                Some(Ok(batch)) => (batch.num_rows(), batch.columns().to_vec()),
+            },
+        };
+        let rows = self.scanned.take(length);
+        let taken: usize = rows.iter().map(Range::len).sum();
+        if taken < length || (length == 0 && self.scanned.left() > 0) {
+            return Err(file.corrupt(format_args!(
+                "row group {} does not hold the {} rows that its footer tells",
+                group.index, group.rows
+            )));
+        }
+        Ok((length > 0).then_some(Decoded {
+            rows,
+            length,
+            columns,
+        }))
+    }
+}
+
+fn damaged(file: &OpenFile, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
+    Error::new(
+        crate::error::ErrorKind::Corrupt,
+        format!("can't decode the rows of {}", file.location()),
+    )
+    .with_source(source)
+}
+
+/// The table's columns, made of what was decoded as they are asked for.
+struct Columns<'a> {
+    file: &'a OpenFile,
+    part: &'a Part,
+    decoded: &'a Decoded,
+    /// Converted already, of all rows.
+    made: Vec<(usize, ArrayRef)>,
+}
+
+impl<'a> Columns<'a> {
+    fn new(group: &'a Group, part: &'a Part, decoded: &'a Decoded) -> Self {
+        Self {
+            file: &group.file,
+            part,
+            decoded,
+            made: Vec::new(),
+        }
+    }
+
+    /// A column of all rows, which may be asked for again.
+    fn whole(&mut self, at: usize) -> Result<ArrayRef> {
+        if let Some((_, made)) = self.made.iter().find(|(known, _)| *known == at) {
+            return Ok(made.clone());
+        }
+        let made = self.make(at, None)?;
+        self.made.push((at, made.clone()));
+        Ok(made)
+    }
+
+    /// A column of the rows that the filter keeps.
+    fn kept(&mut self, at: usize, keep: Option<&FilterPredicate>) -> Result<ArrayRef> {
+        let made = self.made.iter().find(|(known, _)| *known == at);
+        match (made, keep) {
+            (Some((_, made)), Some(keep)) => keep.filter(made).map_err(|e| self.file.unfit(e)),
+            (Some((_, made)), None) => Ok(made.clone()),
+            (None, keep) => self.make(at, keep),
+        }
+    }
+
+    fn make(&self, at: usize, keep: Option<&FilterPredicate>) -> Result<ArrayRef> {
+        // Positions are in order.
+        let place = self.part.at.binary_search(&at).ok();
+        let source = place.and_then(|place| self.part.layout.columns.get(place));
+        let constants = Constants(&self.file.task.constants);
+        let made = match source {
+            Some(Child::Decoded(position, convert)) => {
+                let column =
+                    self.decoded.columns.get(*position).ok_or_else(|| {
+                        self.file.corrupt("a column is missing in what was decoded")
+                    })?;
+                let column = match keep {
+                    Some(keep) => keep.filter(column).map_err(|e| self.file.unfit(e))?,
+                    None => column.clone(),
+                };
+                convert.apply(column, constants)
+            }
+            Some(Child::Missing(missing)) => {
+                let rows = keep.map_or(self.decoded.length, FilterPredicate::count);
+                missing.fill(rows, constants)
+            }
+            None => return Err(self.file.corrupt("a column was not laid out")),
+        };
+        made.map_err(|e| self.file.unfit(e))
+    }
+}
+
+/// Which rows of a batch go out.
+struct Verdict {
+    /// `None`: all.
+    keep: Option<BooleanBuffer>,
+    /// `None`: none.
+    deleted: Option<BooleanBuffer>,
+}
+
+/// Judges rows by deletes and by the residual condition.
+fn judge(
+    group: &Group,
+    columns: &mut Columns<'_>,
+    dead: Option<&BooleanBuffer>,
+) -> Result<Verdict> {
+    let file = &group.file;
+    let needs = &file.reading.needs;
+    let length = columns.decoded.length;
+    let mut deleted = dead
+        .map(|dead| scanned::gather(dead, &columns.decoded.rows))
+        .filter(|dead| dead.count_set_bits() > 0);
+    for (keys, deletes) in needs.equality.iter().zip(file.deletes.equality()) {
+        let keys = keys
+            .iter()
+            .map(|key| {
+                let column = columns.whole(key.at)?;
+                super::rows::below(&column, &vec![0; key.depth])
+                    .ok_or_else(|| file.corrupt("a column of an equality delete is no struct"))
+            })
+            .collect::<Result<Vec<_>>>()?;
+        for set in deletes {
+            let found = set.find(&keys, length)?;
+            deleted = match (deleted, found) {
+                (Some(one), Some(other)) => Some(&one | &other),
+                (one, other) => one.or(other),
+            };
+        }
+    }
+    let live = match &deleted {
+        Some(deleted) if !wants_deleted(file) => Some(!deleted),
+        _ => None,
+    };
+    let Some(residual) = &group.residual else {
+        return Ok(Verdict {
+            keep: live,
+            deleted,
+        });
+    };
+    // What is deleted must not even be looked at: a condition may fail on it.
+    let filter = live.clone().map(predicate);
+    let mut rows = BatchRows {
+        rows: filter.as_ref().map_or(length, FilterPredicate::count),
+        columns: Vec::with_capacity(needs.residual.len()),
+        paths: &file.shared.paths,
+    };
+    for (id, at) in &needs.residual {
+        let whole = columns.whole(*at)?;
+        let column = match &filter {
+            Some(filter) => filter.filter(&whole).map_err(|e| file.unfit(e))?,
+            None => whole,
+        };
+        rows.columns.push((*id, column));
+    }
+    let truths = residual.evaluate(&rows)?;
+    // NULL is not true.
+    let matching = match truths.nulls() {
+        Some(nulls) => truths.values() & nulls.inner(),
+        None => truths.values().clone(),
+    };
+    let keep = match live {
+        Some(live) => scanned::nest(&live, &matching),
+        None => matching,
+    };
+    let keep = (keep.count_set_bits() < length).then_some(keep);
+    Ok(Verdict { keep, deleted })
+}
+
+fn predicate(keep: BooleanBuffer) -> FilterPredicate {
+    FilterBuilder::new(&BooleanArray::new(keep, None))
+        .optimize()
+        .build()
+}
+
+/// The rows of a batch that go out, all columns of which are there.
+fn one(
+    group: &Group,
+    decoded: &Decoded,
+    dead: Option<&BooleanBuffer>,
+) -> Result<Option<RecordBatch>> {
+    let file = &group.file;
+    let Passes::One(part) = &file.reading.passes else {
+        return Ok(None);
+    };
+    let mut columns = Columns::new(group, part, decoded);
+    let verdict = judge(group, &mut columns, dead)?;
+    let rows = match &verdict.keep {
+        Some(keep) => keep.count_set_bits(),
+        None => decoded.length,
+    };
+    if rows == 0 {
+        return Ok(None);
+    }
+    let mut kept = Vec::new();
+    scanned::keep(&mut kept, &decoded.rows, verdict.keep.as_ref());
+    let deleted = match (&verdict.keep, &verdict.deleted) {
+        (Some(keep), Some(deleted)) => Some(keep.set_indices().map(|i| deleted.value(i)).collect()),
+        (_, deleted) => deleted.clone(),
+    };
+    let filter = verdict.keep.map(predicate);
+    let batch = assemble(group, rows, &kept, deleted.as_ref(), |at| {
+        columns.kept(at, filter.as_ref())
+    })?;
+    Ok(Some(batch))
+}
+
+/// Adds those rows of a batch that go out to the kept ones.
+fn filter(
+    group: &Group,
+    decoded: &Decoded,
+    dead: Option<&BooleanBuffer>,
+    kept: &mut Kept,
+) -> Result<()> {
+    let file = &group.file;
+    let Passes::Two { filter: part, .. } = &file.reading.passes else {
+        return Ok(());
+    };
+    let mut columns = Columns::new(group, part, decoded);
+    let verdict = judge(group, &mut columns, dead)?;
+    scanned::keep(&mut kept.rows, &decoded.rows, verdict.keep.as_ref());
+    if wants_deleted(file) {
+        let deleted = |index| verdict.deleted.as_ref().is_some_and(|d| d.value(index));
+        match &verdict.keep {
+            Some(keep) => kept.deleted.extend(keep.set_indices().map(deleted)),
+            None => kept.deleted.extend((0..decoded.length).map(deleted)),
+        }
+    }
+    if verdict
+        .keep
+        .as_ref()
+        .is_some_and(|keep| keep.count_set_bits() == 0)
+    {
+        return Ok(());
+    }
+    let filter = verdict.keep.map(predicate);
+    for (at, parts) in &mut kept.columns {
+        parts.push(columns.kept(*at, filter.as_ref())?);
+    }
+    Ok(())
+}
+
+/// Kept rows with all their columns.
+fn rest(group: &Group, decoded: &Decoded, kept: &mut Kept) -> Result<RecordBatch> {
+    let file = &group.file;
+    let Passes::Two { rest: part, .. } = &file.reading.passes else {
+        return Err(file.corrupt("it was read in one pass"));
+    };
+    let mut columns = Columns::new(group, part, decoded);
+    let (from, rows) = (kept.out, decoded.length);
+    let deleted = (!kept.deleted.is_empty())
+        .then(|| kept.deleted[from..from + rows].iter().copied().collect());
+    let batch = assemble(group, rows, &decoded.rows, deleted.as_ref(), |at| {
+        let filtered = kept.columns.iter().find(|(known, _)| *known == at);
+        match filtered.and_then(|(_, whole)| whole.first()) {
+            Some(whole) => Ok(whole.slice(from, rows)),
+            None => columns.kept(at, None),
+        }
+    })?;
+    kept.out += rows;
+    Ok(batch)
+}
+
+/// A batch under the declared schema.
+fn assemble(
+    group: &Group,
+    rows: usize,
+    ranges: &[Range<usize>],
+    deleted: Option<&BooleanBuffer>,
+    mut column: impl FnMut(usize) -> Result<ArrayRef>,
+) -> Result<RecordBatch> {
+    let file = &group.file;
+    let (spec, needs) = (&file.shared.spec, &file.reading.needs);
+    let mut columns = Vec::with_capacity(spec.arrow.fields().len());
+    for at in &needs.outputs {
+        columns.push(column(*at)?);
+    }
+    let numbered = spec.metadata.iter().any(MetadataColumn::needs_positions);
+    let positions: Vec<i64> = match numbered {
+        true => {
+            let rows = ranges.iter().cloned().flatten();
+            rows.map(|row| (group.first + row as u64).cast_signed())
+                .collect()
+        }
+        false => Vec::new(),
+    };
+    for (metadata, stored) in spec.metadata.iter().zip(&needs.stored) {
+        let stored = stored.map(&mut column).transpose()?;
+        let described = Described {
+            file: &file.task.file,
+            rows,
+            positions: &positions,
+            deleted,
+        };
+        columns.push(metadata.column(described, stored.as_ref())?);
+    }
+    let options = RecordBatchOptions::new().with_row_count(Some(rows));
+    RecordBatch::try_new_with_options(Arc::clone(&spec.arrow), columns, &options)
+        .map_err(|e| file.unfit(e))
+}

@@ -1,0 +1,200 @@
+//! Deleted rows of a data file: by position, by deletion vector, by equal values. What a delete file holds is decoded once per process.
+
+mod equality;
+mod keys;
+mod positions;
+mod table;
+pub(super) mod vector;
+
+use std::sync::{Arc, LazyLock};
+
+use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder};
+use futures::future::try_join_all;
+use iceberg::spec::DataFileFormat;
+use roaring::RoaringTreemap;
+
+pub(super) use equality::EqualitySet;
+use positions::PositionDeletes;
+
+use super::cache::Decoded;
+use super::footer::FileKey;
+use super::open::Shared;
+use crate::error::Result;
+use crate::task::{DeleteFile, DeleteKind, FileTask};
+
+/// Decoded delete files that a process keeps, in bytes: each kind.
+const KEPT: u64 = 128 << 20;
+
+static POSITIONS: LazyLock<Decoded<FileKey, PositionDeletes>> =
+    LazyLock::new(|| Decoded::new(KEPT, PositionDeletes::bytes));
+static VECTORS: LazyLock<Decoded<(FileKey, u64), RoaringTreemap>> =
+    LazyLock::new(|| Decoded::new(KEPT, RoaringTreemap::serialized_size));
+static EQUALITY: LazyLock<Decoded<(FileKey, String), EqualitySet>> =
+    LazyLock::new(|| Decoded::new(KEPT, EqualitySet::bytes));
+
+/// The deletes of one data file.
+#[derive(Debug)]
+pub(super) struct Deletes {
+    location: String,
+    positions: Vec<Arc<PositionDeletes>>,
+    vectors: Vec<Arc<RoaringTreemap>>,
+    /// In the order of [`equality_ids`].
+    equality: Vec<Vec<Arc<EqualitySet>>>,
+}
+
+/// The sets of columns that equality deletes of a task go by, each once.
+pub(super) fn equality_ids(task: &FileTask) -> Vec<Vec<i32>> {
+    let mut sets = Vec::new();
+    for delete in &task.deletes {
+        if let DeleteKind::Equality(ids) = &delete.kind
+            && !sets.contains(ids)
+        {
+            sets.push(ids.clone());
+        }
+    }
+    sets
+}
+
+/// What can't be read of a delete file, if anything.
+pub(super) fn readable(delete: &DeleteFile) -> std::result::Result<(), String> {
+    let wanted = match delete.kind {
+        DeleteKind::Vector { .. } => DataFileFormat::Puffin,
+        _ => DataFileFormat::Parquet,
+    };
+    match delete.format == wanted {
+        true => Ok(()),
+        false => Err(format!(
+            "delete files of format {} are not supported",
+            delete.format
+        )),
+    }
+}
+
+/// Loads the deletes of a task.
+pub(super) async fn load(shared: &Arc<Shared>, task: &FileTask) -> Result<Deletes> {
+    let sets = equality_ids(task);
+    let mut deletes = Deletes {
+        location: task.file.path.clone(),
+        positions: Vec::new(),
+        vectors: Vec::new(),
+        equality: vec![Vec::new(); sets.len()],
+    };
+    let loading = task.deletes.iter().map(|delete| load_one(shared, delete));
+    for (loaded, delete) in try_join_all(loading).await?.into_iter().zip(&task.deletes) {
+        match loaded {
+            Loaded::Positions(loaded) => deletes.positions.push(loaded),
+            Loaded::Vector(loaded) => deletes.vectors.push(loaded),
+            Loaded::Equality(loaded) => {
+                let set = sets.iter().position(|ids| match &delete.kind {
+                    DeleteKind::Equality(own) => own == ids,
+                    _ => false,
+                });
+                if let Some(set) = set {
+                    deletes.equality[set].push(loaded);
+                }
+            }
+        }
+    }
+    Ok(deletes)
+}
+
+enum Loaded {
+    Positions(Arc<PositionDeletes>),
+    Vector(Arc<RoaringTreemap>),
+    Equality(Arc<EqualitySet>),
+}
+
+async fn load_one(shared: &Arc<Shared>, delete: &DeleteFile) -> Result<Loaded> {
+    let key = FileKey::new(shared.source.as_ref(), &delete.path, delete.bytes);
+    Ok(match &delete.kind {
+        DeleteKind::Positions => {
+            let decode = positions::load(shared, &key, delete);
+            Loaded::Positions(POSITIONS.get_or_decode(key.clone(), decode).await?)
+        }
+        DeleteKind::Vector { offset, length } => {
+            let decode = vector::load(shared, delete, *offset, *length);
+            Loaded::Vector(VECTORS.get_or_decode((key, *offset), decode).await?)
+        }
+        DeleteKind::Equality(ids) => {
+            let columns = equality::columns(shared, ids)?;
+            let kinds = columns.name();
+            let decode = equality::load(shared, &key, delete, columns);
+            let found = EQUALITY.get_or_decode((key.clone(), kinds), decode);
+            Loaded::Equality(found.await?)
+        }
+    })
+}
+
+impl Deletes {
+    /// The sets of values that delete rows, in the order of [`equality_ids`].
+    pub(super) fn equality(&self) -> &[Vec<Arc<EqualitySet>>] {
+        &self.equality
+    }
+
+    /// A bit for each deleted position of `first..first + rows`; `None` if none is.
+    pub(super) fn positions_in(&self, first: u64, rows: usize) -> Option<BooleanBuffer> {
+        let of_files = self.positions.iter();
+        let of_files = of_files.filter_map(|file| file.of(&self.location));
+        let vectors = self.vectors.iter().map(AsRef::as_ref);
+        let mut bits: Option<BooleanBufferBuilder> = None;
+        for positions in of_files.chain(vectors) {
+            for position in within(positions, first, rows as u64) {
+                let bits = bits.get_or_insert_with(|| {
+                    let mut bits = BooleanBufferBuilder::new(rows);
+                    bits.append_n(rows, false);
+                    bits
+                });
+                bits.set_bit((position - first) as usize, true);
+            }
+        }
+        bits.map(|mut bits| bits.finish())
+    }
+}
+
+/// The positions of `first..first + rows`.
+fn within(positions: &RoaringTreemap, first: u64, rows: u64) -> impl Iterator<Item = u64> + '_ {
+    let end = first.saturating_add(rows);
+    positions.bitmaps().flat_map(move |(high, bitmap)| {
+        let base = u64::from(high) << 32;
+        let low = |position: u64| position.clamp(base, base + (1 << 32)) - base;
+        let (from, to) = (low(first), low(end));
+        // Of bitmaps that lie outside, nothing is left.
+        let last = u32::try_from(to.saturating_sub(1)).unwrap_or(u32::MAX);
+        let from = u32::try_from(from)
+            .ok()
+            .filter(|from| to > 0 && *from <= last);
+        from.into_iter()
+            .flat_map(move |from| bitmap.range(from..=last))
+            .map(move |low| base + u64::from(low))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn positions_within_a_range_across_bitmaps() {
+        let edge = 1u64 << 32;
+        let all = [0, 5, edge - 1, edge, edge + 7, 3 * edge];
+        let positions = RoaringTreemap::from_iter(all);
+        let ranges = [
+            (0, 6),
+            (1, 4),
+            (5, 1),
+            (edge - 1, 2),
+            (edge, 8),
+            (edge + 8, 2 * edge),
+            (6, 0),
+            (0, u64::MAX),
+        ];
+        for (first, rows) in ranges {
+            let wanted: Vec<_> = all
+                .into_iter()
+                .filter(|p| *p >= first && *p < first.saturating_add(rows))
+                .collect();
+            let found: Vec<_> = within(&positions, first, rows).collect();
+            assert_eq!(found, wanted, "{first} + {rows}");
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! The reader over small Parquet files in memory.
+
+mod count;
+mod damage;
+mod deletes;
+mod evolution;
+mod kit;
+mod metadata;
+mod network;
+mod plain;
+mod pruning;
+mod random;
