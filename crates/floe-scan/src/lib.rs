@@ -16,6 +16,7 @@
 //! `floe-sql`, so that whatever plans and reads need not wait for a query engine to compile.
 
 mod columns;
+mod decoded;
 mod error;
 mod manifest;
 mod output;
@@ -30,8 +31,8 @@ pub mod task;
 mod timings;
 
 pub use columns::{arrow_schema, with_metadata_columns};
+pub use decoded::set_decoded_bytes;
 pub use error::{Error, ErrorKind, Result};
-pub use manifest::set_cache_bytes as set_manifest_cache_bytes;
 pub use planning::PlanSummary;
 pub use prefetch::{Prefetched, Progress, prefetch, prefetch_added, reachable};
 pub use request::{At, ScanRequest};

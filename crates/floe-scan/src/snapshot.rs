@@ -3,6 +3,7 @@
 //! NULL (or its initial default) rather than "not found"; tags, snapshots and times with the snapshot's. So does Spark.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use iceberg::spec::{FormatVersion, SchemaRef, SnapshotRef, SnapshotReference, TableMetadata};
@@ -12,11 +13,25 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::request::At;
 
 /// A state of a table, ready to be scanned.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Position {
     table: Table,
     snapshot: Option<SnapshotRef>,
     schema: SchemaRef,
+}
+
+/// Without the table's access to files: it may hold secrets.
+impl fmt::Debug for Position {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let snapshot = self
+            .snapshot
+            .as_ref()
+            .map(|snapshot| snapshot.snapshot_id());
+        f.debug_struct("Position")
+            .field("table", self.table.identifier())
+            .field("snapshot", &snapshot)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Position {

@@ -12,6 +12,7 @@ use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::error::Result as DfResult;
 use datafusion::logical_expr::expr::{Between, InList};
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan};
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::optimizer::analyzer::Analyzer;
@@ -46,16 +47,12 @@ impl AnalyzerRule for Numbers {
             if let LogicalPlan::TableScan(scan) = &node {
                 schema.merge(&scan.projected_schema);
             }
+            // What a query calls a column must not change with its type.
+            let names = NamePreserver::new(&node);
             node.map_expressions(|expr| {
-                let name = expr.schema_name().to_string();
+                let name = names.save(&expr);
                 let changed = doubles_where_needed(expr, &schema)?;
-                // What a query calls a column must not change with its type.
-                let renamed = matches!(changed, Expr::Alias(_) | Expr::Column(_))
-                    || changed.schema_name().to_string() == name;
-                Ok(Transformed::yes(match renamed {
-                    true => changed,
-                    false => changed.alias(name),
-                }))
+                Ok(Transformed::yes(name.restore(changed)))
             })
         })?;
         plan.data.recompute_schema()

@@ -193,3 +193,52 @@ async fn another_state_of_a_table_has_a_name() {
     );
     assert!(session.sql("SELECT * FROM \"t$nothing\"").await.is_err());
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn numbers_with_a_fraction_go_anywhere_and_leave_names_alone() {
+    let fixture = Fixture::simple(&[0..10]).await;
+    let mut config = floe_sql::exact_numbers(SessionConfig::new());
+    config
+        .options_mut()
+        .catalog
+        .create_default_catalog_and_schema = true;
+    let state = SessionStateBuilder::new()
+        .with_default_features()
+        .with_config(config)
+        .with_analyzer_rules(floe_sql::number_rules())
+        .build();
+    let session = SessionContext::new_with_state(state);
+    let table = FloeTable::new(&fixture.store, &fixture.opened(), &At::Main).unwrap();
+    session.register_table("t", Arc::new(table)).unwrap();
+    let all = "SELECT CAST(id AS DOUBLE) * 1.5 AS x, count(*) FROM t WHERE CAST(id AS DOUBLE) > 2.5 \
+               GROUP BY CAST(id AS DOUBLE) * 1.5 HAVING count(*) < 1.5 \
+               ORDER BY CAST(id AS DOUBLE) * 1.5 LIMIT 1";
+    let rows = text(&session, all).await;
+    assert!(rows.contains("| 4.5 | 1 "), "{rows}");
+    for (sql, expected) in [
+        ("SELECT 0.1 + 0.2 AS x", "| 0.3 |"),
+        (
+            "SELECT CASE WHEN id > 8.5 THEN 1.5 ELSE 0.5 END AS x FROM t WHERE id = 9",
+            "| 1.5 |",
+        ),
+        (
+            "SELECT count(*) AS x FROM t a JOIN t b ON CAST(a.id AS DOUBLE) = b.id * 1.0",
+            "| 10 |",
+        ),
+        (
+            "SELECT count(*) AS x FROM t WHERE id IN (SELECT id FROM t WHERE id > 7.5)",
+            "| 2 |",
+        ),
+        (
+            "SELECT sum(id) FILTER (WHERE id > 7.5) AS x FROM t",
+            "| 17 |",
+        ),
+        (
+            "SELECT x FROM (VALUES (1.5), (2.5)) v(x) WHERE x > 2.0",
+            "| 2.5 |",
+        ),
+    ] {
+        let rows = text(&session, sql).await;
+        assert!(rows.contains(expected), "{sql}: {rows}");
+    }
+}

@@ -162,3 +162,19 @@ async fn a_dropped_stream_ends_its_files() {
     let left = scan.timings();
     assert!(left.files < 10 && left.rows < 1000, "{left:?}");
 }
+
+#[tokio::test]
+async fn nothing_secret_stands_in_debug_output() {
+    let fixture = Fixture::simple(&[0..5]).await;
+    let properties = [("s3.secret-access-key".to_string(), "hunter2".to_string())].into();
+    let table = crate::support::opened(&fixture.table, &fixture.store, &properties);
+    let scan = floe_scan::Scan::new(&fixture.store, &table, ScanRequest::default()).unwrap();
+    let table = floe_sql::FloeTable::new(&fixture.store, &table, &floe_scan::At::Main).unwrap();
+    let source = floe_scan::reading::StoreSource::new(
+        fixture.store.clone(),
+        std::sync::Arc::new(properties),
+        None,
+    );
+    let shown = format!("{scan:?} {table:?} {source:?}");
+    assert!(!shown.contains("hunter2"), "{shown}");
+}

@@ -1,6 +1,7 @@
 //! A table that was loaded, and scans of it.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
@@ -15,7 +16,7 @@ use crate::floe::Floe;
 use crate::pointers::LastSeen;
 
 /// A table as its pointer stood when it was loaded.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Table {
     floe: Floe,
     table: iceberg::table::Table,
@@ -33,6 +34,16 @@ pub struct FileEntry {
     pub bytes: u64,
     /// Delete files that may concern it.
     pub delete_files: u64,
+}
+
+/// Without its access to files: it may hold secrets.
+impl fmt::Debug for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Table")
+            .field("name", self.table.identifier())
+            .field("metadata", &self.table.metadata_location())
+            .finish_non_exhaustive()
+    }
 }
 
 impl Table {
@@ -105,13 +116,24 @@ impl From<floe_scan::PlannedFile> for FileEntry {
 }
 
 /// A scan in the making.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct ScanBuilder {
     floe: Floe,
     table: iceberg::table::Table,
     request: ScanRequest,
     /// SQL text, understood once the table's state is known.
     filter: Option<String>,
+}
+
+/// Without the table's access to files: it may hold secrets.
+impl fmt::Debug for ScanBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ScanBuilder")
+            .field("table", self.table.identifier())
+            .field("request", &self.request)
+            .field("filter", &self.filter)
+            .finish_non_exhaustive()
+    }
 }
 
 impl ScanBuilder {

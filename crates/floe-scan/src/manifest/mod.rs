@@ -7,7 +7,6 @@
 //! ```
 
 mod avro;
-mod cache;
 mod columns;
 mod entries;
 mod list;
@@ -19,5 +18,4 @@ mod tests;
 pub(crate) use entries::{Entry, Live, Manifest};
 pub(crate) use list::{ManifestFiles, may_hold_files};
 pub(crate) use partition::PartitionColumn;
-pub use read::set_cache_bytes;
 pub(crate) use read::{manifest_files, read_manifest};

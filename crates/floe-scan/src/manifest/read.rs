@@ -1,86 +1,33 @@
 //! From a location to a decoded manifest list or manifest: through the store, and the cache of what is decoded.
 
-use std::sync::{Arc, LazyLock, OnceLock};
+use std::sync::Arc;
 
-use floe_store::{CacheScope, PRINCIPAL, Store};
+use floe_store::Store;
 use iceberg::spec::{ManifestFile, SnapshotRef};
 use iceberg::table::Table;
-use uuid::Uuid;
 
 use super::avro::Damage;
-use super::cache::DecodedCache;
 use super::entries::Manifest;
 use super::list::ManifestFiles;
+use crate::decoded::{self, Decoded, FileKey, Form, Identity};
 use crate::error::{Error, ErrorKind, Result};
 
-/// Bytes of decoded metadata that a process keeps unless told otherwise.
-const DEFAULT_BYTES: u64 = 128 << 20;
-
-/// Of which manifest lists get one part in so many.
-const LISTS_PART: u64 = 8;
-
-static BYTES: OnceLock<u64> = OnceLock::new();
-
-static LISTS: LazyLock<DecodedCache<Key, ManifestFiles>> = LazyLock::new(|| {
-    let bytes = BYTES.get_or_init(|| DEFAULT_BYTES);
-    DecodedCache::new(bytes / LISTS_PART, |key: &Key, list: &ManifestFiles| {
-        key.weight() + list.weight()
-    })
-});
-
-static MANIFESTS: LazyLock<DecodedCache<Key, Manifest>> = LazyLock::new(|| {
-    let bytes = BYTES.get_or_init(|| DEFAULT_BYTES);
-    let bytes = bytes - bytes / LISTS_PART;
-    DecodedCache::new(bytes, |key: &Key, manifest: &Manifest| {
-        key.weight() + manifest.weight()
-    })
-});
-
-/// Bounds the bytes of decoded manifests and manifest lists that the process keeps (128 MiB unless told); false if it is
-/// too late, because some are kept already.
-pub fn set_cache_bytes(bytes: u64) -> bool {
-    BYTES.set(bytes).is_ok()
+impl Decoded for ManifestFiles {
+    fn bytes(&self) -> usize {
+        self.weight()
+    }
 }
 
-/// Which file was decoded. Two that are equal hold the same bytes, since metadata files never change.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Key {
-    /// The store that read it: another one should see, and cache, the bytes itself.
-    store: u64,
-    /// As the store does: a dropped table's files are not those of one that was created at the same place.
-    table: Uuid,
-    /// Endpoint and reader, as far as they make a difference to the store.
-    origin: Vec<(String, String)>,
-    location: String,
-    length: Option<u64>,
+impl Decoded for Manifest {
+    fn bytes(&self) -> usize {
+        self.weight()
+    }
 }
 
-impl Key {
-    fn new(store: &Store, table: &Table, location: &str, length: Option<u64>) -> Self {
-        const ENDPOINTS: [&str; 3] = ["s3.endpoint", "gcs.service.path", PRINCIPAL];
-        let each_reader = store.config().cache.scope == CacheScope::Principal;
-        let properties = table.file_io().config().props().iter();
-        let mut origin: Vec<_> = properties
-            .filter(|(name, _)| each_reader || ENDPOINTS.contains(&name.as_str()))
-            .map(|(name, value)| (name.clone(), value.clone()))
-            .collect();
-        origin.sort();
-        Self {
-            store: store.id(),
-            table: table.metadata().uuid(),
-            origin,
-            location: location.to_string(),
-            length,
-        }
-    }
-
-    fn weight(&self) -> usize {
-        let origin = self
-            .origin
-            .iter()
-            .map(|(name, value)| name.len() + value.len());
-        size_of::<Self>() + self.location.len() + origin.sum::<usize>()
-    }
+fn key(store: &Store, table: &Table, location: &str, length: Option<u64>) -> FileKey {
+    let properties = table.file_io().config().props();
+    let identity = Identity::new(store, properties, Some(table.metadata().uuid()));
+    FileKey::new(&identity, location, length)
 }
 
 /// The manifests of a snapshot. The store is told their lengths.
@@ -94,12 +41,12 @@ pub(crate) async fn manifest_files(
     if snapshot.encryption_key_id().is_some() {
         return Err(encrypted(&what()));
     }
-    let key = Key::new(store, table, location, None);
+    let key = key(store, table, location, None);
     let load = async || {
         let bytes = read(table, location, &what).await?;
         ManifestFiles::decode(&bytes).map_err(|damage| damage.error(&what()))
     };
-    let list = LISTS.get_or_load(&key, load).await?;
+    let list = decoded::get_or_decode(&key, Form::ManifestList, load).await?;
     for manifest in &list.entries {
         if let Some(length) = length_of(manifest) {
             store.expect_length(&manifest.manifest_path, length);
@@ -120,7 +67,7 @@ pub(crate) async fn read_manifest(
         return Err(encrypted(&what()));
     }
     let length = length_of(listed);
-    let key = Key::new(store, table, location, length);
+    let key = key(store, table, location, length);
     let load = async || {
         let bytes = read(table, location, &what).await?;
         // A file that was cut between two blocks looks like a whole one.
@@ -136,7 +83,7 @@ pub(crate) async fn read_manifest(
         tracing::debug!(%location, entries = manifest.entries().len(), "decoded a manifest");
         Ok(manifest)
     };
-    MANIFESTS.get_or_load(&key, load).await
+    decoded::get_or_decode(&key, Form::Manifest, load).await
 }
 
 fn length_of(manifest: &ManifestFile) -> Option<u64> {

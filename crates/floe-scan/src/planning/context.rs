@@ -13,7 +13,6 @@ use crate::predicate::Predicate;
 use crate::snapshot::Position;
 
 /// What all parts of a plan share.
-#[derive(Debug)]
 pub(super) struct Context {
     pub(super) store: Store,
     pub(super) table: Table,

@@ -32,14 +32,9 @@ impl<'a> PartitionKnowledge<'a> {
 
 impl Knowledge for PartitionKnowledge<'_> {
     fn column(&self, column: &Column) -> Known {
-        if !is_of(column, self.schema) {
-            return Known::anything();
-        }
-        self.fields
-            .iter()
-            .filter(|(field, _)| field.source_id == column.id)
-            .map(|(field, value)| of_value(field.transform, &column.kind, *value))
-            .fold(Known::anything(), Known::and)
+        known_of(column, self.schema, &self.fields, |field, value| {
+            of_value(field.transform, &column.kind, *value)
+        })
     }
 
     fn may_equal(&self, column: &Column, datum: &iceberg::spec::Datum) -> bool {
@@ -53,6 +48,23 @@ impl Knowledge for PartitionKnowledge<'_> {
             _ => true,
         })
     }
+}
+
+/// What all partition fields of a column tell together.
+fn known_of<T>(
+    column: &Column,
+    schema: &Schema,
+    fields: &[(&PartitionField, T)],
+    tells: impl Fn(&PartitionField, &T) -> Known,
+) -> Known {
+    if !is_of(column, schema) {
+        return Known::anything();
+    }
+    fields
+        .iter()
+        .filter(|(field, _)| field.source_id == column.id)
+        .map(|(field, told)| tells(field, told))
+        .fold(Known::anything(), Known::and)
 }
 
 /// What is known of all rows of a manifest by the summary of its partition values.
@@ -75,14 +87,9 @@ impl<'a> SummaryKnowledge<'a> {
 
 impl Knowledge for SummaryKnowledge<'_> {
     fn column(&self, column: &Column) -> Known {
-        if !is_of(column, self.schema) {
-            return Known::anything();
-        }
-        self.fields
-            .iter()
-            .filter(|(field, _)| field.source_id == column.id)
-            .map(|(field, summary)| of_summary(field.transform, &column.kind, summary))
-            .fold(Known::anything(), Known::and)
+        known_of(column, self.schema, &self.fields, |field, summary| {
+            of_summary(field.transform, &column.kind, summary)
+        })
     }
 
     fn may_equal(&self, column: &Column, datum: &iceberg::spec::Datum) -> bool {

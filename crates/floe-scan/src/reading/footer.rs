@@ -1,45 +1,26 @@
 //! Footers of Parquet files: fetched with as little as possible, decoded once, checked before anybody trusts them.
 
 use std::ops::Range;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use parquet::file::metadata::{FooterTail, ParquetMetaData, ParquetMetaDataReader};
 
-use super::cache::Decoded;
 use super::chunks;
 use super::pieces::Pieces;
-use super::source::{Bytewise, Source};
+use super::source::Bytewise;
+use crate::decoded::{self, Decoded, FileKey, Form};
 use crate::error::{Error, ErrorKind, Result};
 
 /// Length of the trailer: the footer's length and the magic.
 const TRAILER: u64 = 8;
 /// What is read of a file's end when nothing tells where its footer begins.
 const SUFFIX: u64 = 64 * 1024;
-/// Decoded footers that a process keeps, in bytes.
-const KEPT: u64 = 128 << 20;
-
-/// A file, among all that a process may read.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct FileKey {
-    identity: Arc<str>,
-    location: Arc<str>,
-    length: u64,
-}
-
-impl FileKey {
-    pub(super) fn new(source: &dyn Source, location: &str, length: u64) -> Self {
-        Self {
-            identity: source.identity().into(),
-            location: location.into(),
-            length,
-        }
+impl Decoded for ParquetMetaData {
+    fn bytes(&self) -> usize {
+        self.memory_size()
     }
 }
-
-/// The footers of this process.
-pub(super) static FOOTERS: LazyLock<Decoded<FileKey, ParquetMetaData>> =
-    LazyLock::new(|| Decoded::new(KEPT, ParquetMetaData::memory_size));
 
 /// The footer of a file, and what else of the file came with it.
 #[derive(Debug)]
@@ -60,12 +41,16 @@ pub(super) enum Approach {
 }
 
 /// Reads a footer by this approach; from the process's memory if it is there.
-pub(super) async fn open(key: &FileKey, file: &dyn Bytewise, approach: Approach) -> Result<Opened> {
-    if let Some(footer) = FOOTERS.get(key) {
+pub(super) async fn open(
+    key: &FileKey,
+    length: u64,
+    file: &dyn Bytewise,
+    approach: Approach,
+) -> Result<Opened> {
+    if let Some(footer) = decoded::get(key, Form::Footer) {
         let pieces = Pieces::default();
         return Ok(Opened { footer, pieces });
     }
-    let length = key.length;
     if length < TRAILER + 4 {
         return Err(corrupt(key, "it is too short"));
     }
@@ -82,7 +67,7 @@ pub(super) async fn open(key: &FileKey, file: &dyn Bytewise, approach: Approach)
     };
     let mut pieces = Pieces::default();
     pieces.extend(&ranges, file.read_ranges(&ranges).await?);
-    let range = footer_range(key, &pieces)?;
+    let range = footer_range(key, length, &pieces)?;
     for range in pieces.missing(std::slice::from_ref(&range)) {
         let bytes = file.read_ranges(std::slice::from_ref(&range)).await?;
         pieces.extend(std::slice::from_ref(&range), bytes);
@@ -90,13 +75,13 @@ pub(super) async fn open(key: &FileKey, file: &dyn Bytewise, approach: Approach)
     let bytes = piece(key, &pieces, &range)?;
     let footer = Arc::new(decode(key, &bytes)?);
     check(key, &footer, range.start)?;
-    FOOTERS.insert(key.clone(), footer.clone());
+    decoded::keep(key, Form::Footer, footer.clone());
     Ok(Opened { footer, pieces })
 }
 
 /// Where the trailer says that the footer lies.
-fn footer_range(key: &FileKey, pieces: &Pieces) -> Result<Range<u64>> {
-    let trailer = piece(key, pieces, &(key.length - TRAILER..key.length))?;
+fn footer_range(key: &FileKey, length: u64, pieces: &Pieces) -> Result<Range<u64>> {
+    let trailer = piece(key, pieces, &(length - TRAILER..length))?;
     let trailer: &[u8; TRAILER as usize] = trailer
         .as_ref()
         .try_into()
@@ -109,7 +94,7 @@ fn footer_range(key: &FileKey, pieces: &Pieces) -> Result<Range<u64>> {
             format!("can't read {}: it is encrypted", key.location),
         ));
     }
-    let end = key.length - TRAILER;
+    let end = length - TRAILER;
     let start = end
         .checked_sub(tail.metadata_length() as u64)
         .filter(|start| *start >= 4)
@@ -161,7 +146,8 @@ fn corrupt(key: &FileKey, what: &str) -> Error {
         ErrorKind::Corrupt,
         format!(
             "{} is no Parquet file of {} bytes: {what}",
-            key.location, key.length
+            key.location,
+            key.length.unwrap_or_default()
         ),
     )
 }

@@ -13,7 +13,6 @@
 //! The network is waited for on the async workers, bytes are decoded on blocking threads, and what is in flight is bounded in bytes.
 
 mod bounds;
-mod cache;
 mod chunks;
 mod constant;
 mod convert;
@@ -45,6 +44,7 @@ use futures::stream::BoxStream;
 use crate::error::Result;
 use crate::task::FileTask;
 
+pub use crate::decoded::Identity;
 pub use metadata::{MetadataColumn, PartitionColumn};
 pub use source::{Bytewise, Source, StoreSource};
 pub use spec::{Limits, ReadSpec};

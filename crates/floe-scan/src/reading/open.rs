@@ -8,7 +8,7 @@ use parquet::schema::types::SchemaDescPtr;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::deletes;
-use super::footer::{self, Approach, FileKey};
+use super::footer::{self, Approach};
 use super::group::{Group, OpenFile};
 use super::guess;
 use super::layout::{FileSchema, Wanted};
@@ -17,6 +17,7 @@ use super::pieces::Pieces;
 use super::prune::{self, Survivor};
 use super::source::Source;
 use super::spec::ReadSpec;
+use crate::decoded::FileKey;
 use crate::error::{Error, ErrorKind, Result};
 use crate::task::FileTask;
 
@@ -147,10 +148,10 @@ pub(super) async fn open(
         }));
     }
 
-    let key = FileKey::new(shared.source.as_ref(), &file.path, file.bytes);
+    let key = FileKey::new(shared.source.identity(), &file.path, Some(file.bytes));
     let approach = approach(&shared, &task, &needs);
     let (opened, deletes) = futures::try_join!(
-        footer::open(&key, bytes.as_ref(), approach),
+        footer::open(&key, file.bytes, bytes.as_ref(), approach),
         deletes::load(&shared, &task),
     )?;
     let footer = opened.footer;

@@ -1,5 +1,5 @@
 //! Pages of a column chunk, decompressed. Parquet's reader makes a compressor and a decompressor of Zstandard for every column chunk, which
-//! of files with many narrow columns takes a third of all decoding; here each thread has one decompressor for good.
+//! of files with many narrow columns is felt; here each thread has one decompressor for good.
 
 use std::cell::RefCell;
 use std::io::Read;

@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use async_trait::async_trait;
@@ -12,6 +11,7 @@ use bytes::Bytes;
 use floe_store::{Store, StoreFile};
 use uuid::Uuid;
 
+use crate::decoded::Identity;
 use crate::error::{Error, ErrorKind, Result};
 use crate::timings::Meter;
 
@@ -24,8 +24,8 @@ const JOINED_BYTES: u64 = 1 << 20;
 /// # Contract
 /// Files are immutable: what was decoded of a file is served again to whoever asks for the same identity, location and length.
 pub trait Source: fmt::Debug + Send + Sync + 'static {
-    /// Tells apart files of one location: the table's uuid, if there is one.
-    fn identity(&self) -> &str;
+    /// Tells apart files of one location.
+    fn identity(&self) -> &Identity;
     /// Opens a file of this length, without asking anybody anything.
     fn open(&self, location: &str, length: u64) -> Result<Arc<dyn Bytewise>>;
     /// Files up to this length are best read as a whole.
@@ -40,13 +40,20 @@ pub trait Bytewise: fmt::Debug + Send + Sync {
 }
 
 /// Files of one table, read through the store.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct StoreSource {
     store: Store,
     properties: Arc<HashMap<String, String>>,
     table: Option<Uuid>,
-    identity: String,
+    identity: Identity,
     meter: Arc<Meter>,
+}
+
+/// Without the properties: they may hold secrets.
+impl fmt::Debug for StoreSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "StoreSource({:?})", self.identity)
+    }
 }
 
 impl StoreSource {
@@ -56,17 +63,11 @@ impl StoreSource {
         properties: Arc<HashMap<String, String>>,
         table: Option<Uuid>,
     ) -> Self {
-        static UNNAMED: AtomicU64 = AtomicU64::new(0);
-        let identity = match table {
-            Some(table) => table.to_string(),
-            // What can't be told apart is not shared.
-            None => format!("unnamed {}", UNNAMED.fetch_add(1, Ordering::Relaxed)),
-        };
         Self {
+            identity: Identity::new(&store, &properties, table),
             store,
             properties,
             table,
-            identity,
             meter: Arc::default(),
         }
     }
@@ -80,7 +81,7 @@ impl StoreSource {
 }
 
 impl Source for StoreSource {
-    fn identity(&self) -> &str {
+    fn identity(&self) -> &Identity {
         &self.identity
     }
 

@@ -68,9 +68,27 @@ fn transformed(
         Transform::Year | Transform::Month | Transform::Hour
     ) || (transform == Transform::Day && *datum.data_type() != Of::Date);
     Some(Some(match value {
-        PrimitiveLiteral::Int(v) if time && old && v < 0 => PrimitiveLiteral::Int(v + 1),
+        PrimitiveLiteral::Int(v) if time && old && v < 0 && !is_rounded(transform, datum, v) => {
+            PrimitiveLiteral::Int(v + 1)
+        }
         value => value,
     }))
+}
+
+/// Whether iceberg-rust itself rounded towards 1970: its `day` does so within a second of midnight. No writer does it twice.
+fn is_rounded(transform: Transform, datum: &Datum, day: i32) -> bool {
+    use PrimitiveType::{TimestampNs, TimestamptzNs};
+    const DAY_MICROS: i64 = 86_400_000_000;
+    let per_micro = match datum.data_type() {
+        TimestampNs | TimestamptzNs => 1_000,
+        _ => 1,
+    };
+    match datum.literal() {
+        PrimitiveLiteral::Long(moment) if transform == Transform::Day => {
+            i64::from(day) > moment.div_euclid(DAY_MICROS * per_micro)
+        }
+        _ => false,
+    }
 }
 
 fn spec(schema: &Schema, transforms: &[Transform]) -> PartitionSpec {

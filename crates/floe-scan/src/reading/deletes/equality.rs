@@ -6,13 +6,13 @@ use std::sync::Arc;
 use arrow_array::ArrayRef;
 use arrow_buffer::BooleanBuffer;
 
-use super::super::footer::FileKey;
 use super::super::layout::Wanted;
 use super::super::needs::{self, KeyColumn};
 use super::super::open::Shared;
 use super::super::rows::below;
 use super::keys::Encoder;
 use super::table::Table;
+use crate::decoded::FileKey;
 use crate::error::{Error, ErrorKind, Result};
 use crate::task::DeleteFile;
 
@@ -93,7 +93,7 @@ impl Default for EqualitySet {
 
 impl EqualitySet {
     /// Bytes that it takes.
-    pub(super) fn bytes(&self) -> usize {
+    pub(super) fn weight(&self) -> usize {
         self.bytes.capacity() + 8 * self.ends.capacity() + 4 * self.slots.len()
     }
 

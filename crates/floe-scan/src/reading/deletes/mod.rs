@@ -6,7 +6,7 @@ mod positions;
 mod table;
 pub(super) mod vector;
 
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder};
 use futures::future::try_join_all;
@@ -16,21 +16,28 @@ use roaring::RoaringTreemap;
 pub(super) use equality::EqualitySet;
 use positions::PositionDeletes;
 
-use super::cache::Decoded;
-use super::footer::FileKey;
 use super::open::Shared;
+use crate::decoded::{self, Decoded, FileKey, Form};
 use crate::error::Result;
 use crate::task::{DeleteFile, DeleteKind, FileTask};
 
-/// Decoded delete files that a process keeps, in bytes: each kind.
-const KEPT: u64 = 128 << 20;
+impl Decoded for PositionDeletes {
+    fn bytes(&self) -> usize {
+        self.weight()
+    }
+}
 
-static POSITIONS: LazyLock<Decoded<FileKey, PositionDeletes>> =
-    LazyLock::new(|| Decoded::new(KEPT, PositionDeletes::bytes));
-static VECTORS: LazyLock<Decoded<(FileKey, u64), RoaringTreemap>> =
-    LazyLock::new(|| Decoded::new(KEPT, RoaringTreemap::serialized_size));
-static EQUALITY: LazyLock<Decoded<(FileKey, String), EqualitySet>> =
-    LazyLock::new(|| Decoded::new(KEPT, EqualitySet::bytes));
+impl Decoded for RoaringTreemap {
+    fn bytes(&self) -> usize {
+        self.serialized_size()
+    }
+}
+
+impl Decoded for EqualitySet {
+    fn bytes(&self) -> usize {
+        self.weight()
+    }
+}
 
 /// The deletes of one data file.
 #[derive(Debug)]
@@ -105,22 +112,21 @@ enum Loaded {
 }
 
 async fn load_one(shared: &Arc<Shared>, delete: &DeleteFile) -> Result<Loaded> {
-    let key = FileKey::new(shared.source.as_ref(), &delete.path, delete.bytes);
+    let key = FileKey::new(shared.source.identity(), &delete.path, Some(delete.bytes));
     Ok(match &delete.kind {
         DeleteKind::Positions => {
-            let decode = positions::load(shared, &key, delete);
-            Loaded::Positions(POSITIONS.get_or_decode(key.clone(), decode).await?)
+            let decode = async || positions::load(shared, &key, delete).await;
+            Loaded::Positions(decoded::get_or_decode(&key, Form::Positions, decode).await?)
         }
         DeleteKind::Vector { offset, length } => {
-            let decode = vector::load(shared, delete, *offset, *length);
-            Loaded::Vector(VECTORS.get_or_decode((key, *offset), decode).await?)
+            let decode = async || vector::load(shared, delete, *offset, *length).await;
+            Loaded::Vector(decoded::get_or_decode(&key, Form::Vector(*offset), decode).await?)
         }
         DeleteKind::Equality(ids) => {
             let columns = equality::columns(shared, ids)?;
-            let kinds = columns.name();
-            let decode = equality::load(shared, &key, delete, columns);
-            let found = EQUALITY.get_or_decode((key.clone(), kinds), decode);
-            Loaded::Equality(found.await?)
+            let form = Form::Equality(columns.name());
+            let decode = async || equality::load(shared, &key, delete, columns).await;
+            Loaded::Equality(decoded::get_or_decode(&key, form, decode).await?)
         }
     })
 }

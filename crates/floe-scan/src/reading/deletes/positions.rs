@@ -9,10 +9,10 @@ use arrow_schema::DataType;
 use iceberg::metadata_columns::{delete_file_path_field, delete_file_pos_field};
 use roaring::RoaringTreemap;
 
-use super::super::footer::FileKey;
 use super::super::layout::Wanted;
 use super::super::open::Shared;
 use super::table::Table;
+use crate::decoded::FileKey;
 use crate::error::{Error, ErrorKind, Result};
 use crate::task::DeleteFile;
 
@@ -29,7 +29,7 @@ impl PositionDeletes {
     }
 
     /// Bytes that it takes.
-    pub(super) fn bytes(&self) -> usize {
+    pub(super) fn weight(&self) -> usize {
         let each = |(path, positions): (&String, &RoaringTreemap)| {
             path.len() + positions.serialized_size() + 96
         };

@@ -8,10 +8,11 @@ use parquet::file::metadata::ParquetMetaData;
 
 use super::super::chunks::{self, Chunks};
 use super::super::convert::{Child, Constants};
-use super::super::footer::{self, Approach, FileKey};
+use super::super::footer::{self, Approach};
 use super::super::layout::{Layout, Wanted};
 use super::super::open::Shared;
 use super::super::pieces::Pieces;
+use crate::decoded::FileKey;
 use crate::error::{Error, ErrorKind, Result};
 use crate::task::DeleteFile;
 
@@ -41,7 +42,7 @@ impl Table {
             true => Approach::Whole,
             false => Approach::Suffix,
         };
-        let opened = footer::open(key, file.as_ref(), approach).await?;
+        let opened = footer::open(key, delete.bytes, file.as_ref(), approach).await?;
         let footer = opened.footer;
         let held = footer.file_metadata().num_rows();
         if u64::try_from(held).ok() != Some(delete.rows) {

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use arrow_array::{Array, ArrayRef, RecordBatch};
@@ -17,7 +16,7 @@ use iceberg::spec::{
 use parquet::arrow::{ArrowWriter, PARQUET_FIELD_ID_META_KEY};
 use parquet::file::properties::WriterProperties;
 
-use super::super::{Bytewise, Limits, ReadSpec, RowReader, Source};
+use super::super::{Bytewise, Identity, Limits, ReadSpec, RowReader, Source};
 use crate::error::{Error, ErrorKind, Result};
 use crate::predicate::Predicate;
 use crate::task::{DataFile, DeleteFile, DeleteKind, FileTask};
@@ -28,7 +27,7 @@ type Call = (String, Vec<Range<u64>>);
 /// Files in memory.
 #[derive(Debug)]
 pub(super) struct Files {
-    identity: String,
+    identity: Identity,
     files: Mutex<HashMap<String, Bytes>>,
     pub(super) asked: Arc<Mutex<Vec<Call>>>,
     whole_file_bytes: u64,
@@ -40,9 +39,8 @@ impl Files {
     }
 
     pub(super) fn with_whole(whole_file_bytes: u64) -> Self {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
         Self {
-            identity: format!("memory {}", NEXT.fetch_add(1, Ordering::Relaxed)),
+            identity: Identity::apart(),
             files: Mutex::default(),
             asked: Arc::default(),
             whole_file_bytes,
@@ -91,7 +89,7 @@ impl Files {
 }
 
 impl Source for Files {
-    fn identity(&self) -> &str {
+    fn identity(&self) -> &Identity {
         &self.identity
     }
 

@@ -35,7 +35,6 @@ where
     }
 
     /// What is kept under this key.
-    #[cfg(test)]
     pub(crate) fn get(&self, key: &K) -> Option<Arc<V>> {
         self.kept.get(key)
     }
@@ -64,6 +63,11 @@ where
             .cloned();
         self.leave(key, cell);
         loaded
+    }
+
+    /// Keeps a value.
+    pub(crate) fn insert(&self, key: K, value: V) {
+        self.kept.insert(key, Arc::new(value));
     }
 
     /// Bytes kept at the moment.
