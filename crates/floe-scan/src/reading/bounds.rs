@@ -3,6 +3,7 @@
 use arrow_schema::{DataType, TimeUnit};
 use iceberg::spec::{Datum, PrimitiveLiteral, PrimitiveType};
 use parquet::basic::Type as PhysicalType;
+use parquet::schema::types::ColumnDescriptor;
 
 use crate::predicate::datum::typed;
 
@@ -103,6 +104,39 @@ fn big_endian(bytes: &[u8]) -> Option<i128> {
     let start = whole.len().checked_sub(bytes.len())?;
     whole[start..].copy_from_slice(bytes);
     Some(i128::from_be_bytes(whole))
+}
+
+/// How a value of the table's type stands in a leaf column that decodes to `arrow`; `None` if that is not surely understood.
+pub(super) fn write(datum: &Datum, column: &ColumnDescriptor, arrow: &DataType) -> Option<Vec<u8>> {
+    use PrimitiveLiteral as Is;
+    let kind = datum.data_type();
+    let physical = column.physical_type();
+    let stored = match (physical, datum.literal()) {
+        (PhysicalType::INT32, Is::Int(value)) => value.to_le_bytes().to_vec(),
+        (PhysicalType::INT32, Is::Long(value)) => i32::try_from(*value).ok()?.to_le_bytes().into(),
+        (PhysicalType::INT64, Is::Long(value)) => value.to_le_bytes().to_vec(),
+        (PhysicalType::FLOAT, Is::Float(value)) => value.to_le_bytes().to_vec(),
+        (PhysicalType::DOUBLE, Is::Double(value)) => value.to_le_bytes().to_vec(),
+        (PhysicalType::BYTE_ARRAY, Is::String(value)) => value.as_bytes().to_vec(),
+        (PhysicalType::BYTE_ARRAY | PhysicalType::FIXED_LEN_BYTE_ARRAY, Is::Binary(value)) => {
+            value.clone()
+        }
+        (PhysicalType::FIXED_LEN_BYTE_ARRAY, Is::UInt128(value)) => value.to_be_bytes().to_vec(),
+        (PhysicalType::INT32, Is::Int128(value)) => {
+            i32::try_from(*value).ok()?.to_le_bytes().to_vec()
+        }
+        (PhysicalType::INT64, Is::Int128(value)) => {
+            i64::try_from(*value).ok()?.to_le_bytes().to_vec()
+        }
+        (PhysicalType::FIXED_LEN_BYTE_ARRAY, Is::Int128(value)) => {
+            let bytes = value.to_be_bytes();
+            let width = usize::try_from(column.type_length()).ok()?;
+            bytes[bytes.len().checked_sub(width)?..].to_vec()
+        }
+        _ => return None,
+    };
+    // What does not read as the value again is not how it is stored.
+    (read(&stored, physical, arrow, kind).as_ref() == Some(datum)).then_some(stored)
 }
 
 #[cfg(test)]

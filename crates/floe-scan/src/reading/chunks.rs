@@ -9,6 +9,7 @@ use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMetaData};
 use parquet::file::reader::{ChunkReader, Length};
 
+use super::offsets::{Offsets, Pages};
 use super::pages;
 use super::pieces::Pieces;
 
@@ -22,12 +23,28 @@ pub(super) fn range(chunk: &ColumnChunkMetaData) -> Option<Range<u64>> {
     Some(start..start.checked_add(length)?)
 }
 
-/// One row group, of which some column chunks are there.
+/// One row group, of which some column chunks are there, or some of their pages.
 pub(super) struct Chunks<'a> {
     pub(super) metadata: &'a ParquetMetaData,
     pub(super) group: usize,
     pub(super) rows: usize,
+    /// Rows whose pages are there, if not all.
+    pub(super) fetched: Option<&'a [Range<usize>]>,
+    pub(super) offsets: &'a Offsets,
     pub(super) pieces: &'a Pieces,
+}
+
+impl Chunks<'_> {
+    /// What is there of a chunk, and its pages if they are known to be of use.
+    fn chunk(&self, leaf: usize, chunk: &ColumnChunkMetaData) -> Option<(Chunk, Option<&Pages>)> {
+        let (needed, pages) = match (self.fetched, self.offsets.of(leaf)) {
+            (Some(rows), Some(pages)) => (pages.needed(rows), Some(pages)),
+            _ => (vec![range(chunk)?], None),
+        };
+        let part = |range: Range<u64>| Some((range.start, self.pieces.get(&range)?));
+        let parts = needed.into_iter().map(part).collect::<Option<Vec<_>>>()?;
+        Some((Chunk(parts), pages))
+    }
 }
 
 impl RowGroups for Chunks<'_> {
@@ -36,18 +53,15 @@ impl RowGroups for Chunks<'_> {
     }
 
     fn column_chunks(&self, i: usize) -> Result<Box<dyn PageIterator>> {
-        let chunk = self.metadata.row_group(self.group).column(i);
-        let found = range(chunk).and_then(|range| {
-            let bytes = self.pieces.get(&range)?;
-            Some((range.start, bytes))
-        });
-        let Some((start, bytes)) = found else {
+        let column = self.metadata.row_group(self.group).column(i);
+        let Some((chunk, pages)) = self.chunk(i, column) else {
             return Err(ParquetError::General(format!(
                 "the column chunk of '{}' was not fetched",
-                chunk.column_path()
+                column.column_path()
             )));
         };
-        let pages = pages::of(Chunk { start, bytes }, chunk, self.rows)?;
+        let locations = pages.map(|pages| pages.locations().to_vec());
+        let pages = pages::of(chunk, column, self.rows, locations)?;
         Ok(Box::new(One(Some(pages))))
     }
 
@@ -73,30 +87,27 @@ impl Iterator for One {
 
 impl PageIterator for One {}
 
-/// A chunk that is addressed as in its file.
-struct Chunk {
-    start: u64,
-    bytes: Bytes,
-}
+/// What is there of a chunk, addressed as in its file.
+struct Chunk(Vec<(u64, Bytes)>);
 
 impl Chunk {
-    fn from(&self, start: u64) -> Result<Bytes> {
-        let from = start
-            .checked_sub(self.start)
-            .and_then(|from| usize::try_from(from).ok())
-            .filter(|from| *from <= self.bytes.len());
-        match from {
-            Some(from) => Ok(self.bytes.slice(from..)),
-            None => Err(ParquetError::EOF(format!(
-                "byte {start} lies outside the column chunk"
-            ))),
-        }
+    /// The bytes from `start` on, to the end of the part that holds so many of them.
+    fn from(&self, start: u64, length: usize) -> Result<Bytes> {
+        let found = self.0.iter().find_map(|(first, bytes)| {
+            let from = usize::try_from(start.checked_sub(*first)?).ok()?;
+            (from.checked_add(length)? <= bytes.len()).then(|| bytes.slice(from..))
+        });
+        found.ok_or_else(|| ParquetError::EOF(format!("{length} bytes at {start} were not read")))
     }
 }
 
 impl Length for Chunk {
     fn len(&self) -> u64 {
-        self.start + self.bytes.len() as u64
+        let ends = self
+            .0
+            .iter()
+            .map(|(start, bytes)| start + bytes.len() as u64);
+        ends.max().unwrap_or_default()
     }
 }
 
@@ -104,16 +115,10 @@ impl ChunkReader for Chunk {
     type T = bytes::buf::Reader<Bytes>;
 
     fn get_read(&self, start: u64) -> Result<Self::T> {
-        Ok(self.from(start)?.reader())
+        Ok(self.from(start, 1)?.reader())
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes> {
-        let bytes = self.from(start)?;
-        match length <= bytes.len() {
-            true => Ok(bytes.slice(..length)),
-            false => Err(ParquetError::EOF(format!(
-                "{length} bytes at {start} reach beyond the column chunk"
-            ))),
-        }
+        Ok(self.from(start, length)?.slice(..length))
     }
 }

@@ -30,6 +30,8 @@ enum State {
     One(Pass, Dead),
     /// The pass over what decides which rows go out.
     Filter(Pass, Dead, Kept),
+    /// The other columns of those rows are waited for.
+    Fetch(Kept),
     /// The pass over the other columns of those rows.
     Rest(Pass, Kept),
     Done,
@@ -43,6 +45,8 @@ pub(super) enum Step {
     Batch(RecordBatch),
     /// No rows yet.
     More,
+    /// These bytes must be fetched first.
+    Fetch(Vec<Range<u64>>),
     Done,
 }
 
@@ -56,6 +60,13 @@ struct Kept {
     deleted: Vec<bool>,
     /// How many of them went out.
     out: usize,
+}
+
+impl Kept {
+    /// The rows of the group whose pages the rest is read from, if not all.
+    fn fetched(&self, rows: usize) -> Option<&[Range<usize>]> {
+        scanned::skips_between(self.rows.len(), rows).then_some(self.rows.as_slice())
+    }
 }
 
 impl Decoder {
@@ -90,8 +101,9 @@ impl Decoder {
                     filter(&self.group, &batch, dead.as_ref(), &mut kept)?;
                     self.state = State::Filter(pass, dead, kept);
                 }
-                None => self.rest(kept)?,
+                None => return self.kept(kept),
             },
+            State::Fetch(kept) => self.rest(kept)?,
             State::Rest(mut pass, mut kept) => {
                 if let Some(batch) = pass.next(&self.group)? {
                     let out = rest(&self.group, &batch, &mut kept)?;
@@ -118,20 +130,24 @@ impl Decoder {
             Some(selected) => Scanned::new(selected.iter().cloned()),
             None => Scanned::new(std::iter::once(0..group.rows)),
         };
-        let deleted_go_out = wants_deleted(&file);
         if let Some(dead) = &dead
-            && !deleted_go_out
+            && !wants_deleted(&file)
         {
-            scanned = scanned.without(dead);
+            let live = scanned.clone().without(dead);
+            // Pages that are not there must not be looked at.
+            if group.selected.is_none() || scanned::skips_between(live.ranges(), group.rows) {
+                scanned = live;
+            }
         }
         if scanned.left() == 0 {
             self.state = State::Done;
             return Ok(());
         }
+        let selected = group.selected.as_deref();
         self.state = match &file.reading.passes {
-            Passes::One(part) => State::One(Pass::new(group, part, scanned)?, dead),
+            Passes::One(part) => State::One(Pass::new(group, part, selected, scanned)?, dead),
             Passes::Two { filter, .. } => {
-                let pass = Pass::new(group, filter, scanned)?;
+                let pass = Pass::new(group, filter, selected, scanned)?;
                 let outgoing = |at: &&usize| file.reading.needs.goes_out(**at);
                 let columns = filter.at.iter().filter(outgoing);
                 let columns = columns.map(|at| (*at, Vec::new())).collect();
@@ -145,13 +161,35 @@ impl Decoder {
         Ok(())
     }
 
+    /// The filter is through.
+    fn kept(&mut self, kept: Kept) -> Result<Step> {
+        let Passes::Two { rest, .. } = &self.group.file.reading.passes else {
+            return Ok(Step::Done);
+        };
+        if kept.rows.is_empty() {
+            return Ok(Step::Done);
+        }
+        let needed = self
+            .group
+            .ranges_of(&rest.layout.leaves, kept.fetched(self.group.rows));
+        let missing = self.group.pieces.missing(&needed);
+        if missing.is_empty() {
+            self.rest(kept)?;
+            return Ok(Step::More);
+        }
+        self.state = State::Fetch(kept);
+        Ok(Step::Fetch(missing))
+    }
+
+    /// Fetches what a step asked for.
+    pub(super) async fn fetch(&mut self, ranges: &[Range<u64>]) -> Result<()> {
+        self.group.fetch_ranges(ranges).await
+    }
+
     fn rest(&mut self, mut kept: Kept) -> Result<()> {
         let Passes::Two { rest, .. } = &self.group.file.reading.passes else {
             return Ok(());
         };
-        if kept.rows.is_empty() {
-            return Ok(());
-        }
         for (_, parts) in &mut kept.columns {
             let whole = match parts.as_slice() {
                 [one] => one.clone(),
@@ -163,7 +201,8 @@ impl Decoder {
             *parts = vec![whole];
         }
         let scanned = Scanned::new(kept.rows.iter().cloned());
-        self.state = State::Rest(Pass::new(&self.group, rest, scanned)?, kept);
+        let pass = Pass::new(&self.group, rest, kept.fetched(self.group.rows), scanned)?;
+        self.state = State::Rest(pass, kept);
         Ok(())
     }
 }
@@ -189,7 +228,13 @@ struct Decoded {
 }
 
 impl Pass {
-    fn new(group: &Group, part: &Part, scanned: Scanned) -> Result<Self> {
+    /// `fetched`: rows whose pages are there, if not all.
+    fn new(
+        group: &Group,
+        part: &Part,
+        fetched: Option<&[Range<usize>]>,
+        scanned: Scanned,
+    ) -> Result<Self> {
         let file = &group.file;
         let reader = match (&part.layout.levels, &file.footer) {
             (Some(levels), Some(footer)) => {
@@ -197,6 +242,8 @@ impl Pass {
                     metadata: footer,
                     group: group.index,
                     rows: group.rows,
+                    fetched,
+                    offsets: &group.offsets,
                     pieces: &group.pieces,
                 };
                 let selection = scanned.selection(group.rows);

@@ -9,7 +9,8 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::chunks;
 use super::deletes::Deletes;
-use super::needs::Reading;
+use super::needs::{Passes, Reading};
+use super::offsets::Offsets;
 use super::open::Shared;
 use super::pieces::Pieces;
 use super::source::Bytewise;
@@ -43,8 +44,10 @@ pub(super) struct Group {
     pub(super) rows: usize,
     /// What is left to check on its rows.
     pub(super) residual: Option<Arc<Predicate>>,
-    /// Rows that may match; `None`: any.
+    /// Rows that may match, as ranges that do not touch; `None`: any.
     pub(super) selected: Option<Vec<Range<usize>>>,
+    /// Where the pages of its columns lie, as far as that was asked.
+    pub(super) offsets: Offsets,
     /// What is there of its column chunks.
     pub(super) pieces: Pieces,
 }
@@ -73,26 +76,58 @@ impl OpenFile {
 }
 
 impl Group {
-    /// The byte ranges of the column chunks that it is read for.
-    pub(super) fn ranges(&self) -> Vec<Range<u64>> {
+    /// The byte ranges that these leaf columns need for these rows (`None`: for all): column chunks, or those of their pages that hold
+    /// some of the rows.
+    pub(super) fn ranges_of(
+        &self,
+        leaves: &[usize],
+        rows: Option<&[Range<usize>]>,
+    ) -> Vec<Range<u64>> {
         let Some(footer) = &self.file.footer else {
             return Vec::new();
         };
         let group = footer.row_group(self.index);
-        let leaves = self.file.reading.leaves();
-        let chunks = leaves.iter().filter_map(|leaf| group.columns().get(*leaf));
-        chunks.filter_map(chunks::range).collect()
+        let of_leaf = |leaf: &usize| match (rows, self.offsets.of(*leaf)) {
+            (Some(rows), Some(pages)) => pages.needed(rows),
+            _ => {
+                let chunk = group.columns().get(*leaf);
+                chunk.and_then(chunks::range).into_iter().collect()
+            }
+        };
+        leaves.iter().flat_map(of_leaf).collect()
     }
 
-    /// Bytes that are still to be fetched.
+    /// Bytes that are still to be fetched, at most.
     pub(super) fn missing_bytes(&self) -> u64 {
-        let missing = self.pieces.missing(&self.ranges());
+        self.missing_of(&self.file.reading.leaves())
+    }
+
+    fn missing_of(&self, leaves: &[usize]) -> u64 {
+        let ranges = self.ranges_of(leaves, self.selected.as_deref());
+        let missing = self.pieces.missing(&ranges);
         missing.iter().map(|range| range.end - range.start).sum()
     }
 
-    /// Fetches the column chunks that aren't there.
+    /// Fetches what isn't there of the columns that are decoded first: all of them, unless the others are long enough to wait for what the
+    /// filter leaves of them.
     pub(super) async fn fetch(&mut self) -> Result<()> {
-        let missing = self.pieces.missing(&self.ranges());
+        let reading = self.file.reading.clone();
+        let worth_waiting = self.file.shared.spec.limits.round_trip_bytes;
+        let first = match &reading.passes {
+            Passes::Two { filter, rest }
+                if self.missing_of(&rest.layout.leaves) >= worth_waiting =>
+            {
+                filter.layout.leaves.clone()
+            }
+            _ => reading.leaves(),
+        };
+        let ranges = self.ranges_of(&first, self.selected.as_deref());
+        self.fetch_ranges(&ranges).await
+    }
+
+    /// Fetches those of these ranges that aren't there.
+    pub(super) async fn fetch_ranges(&mut self, ranges: &[Range<u64>]) -> Result<()> {
+        let missing = self.pieces.missing(ranges);
         if !missing.is_empty() {
             let bytes = self.file.bytes.read_ranges(&missing).await?;
             self.pieces.extend(&missing, bytes);

@@ -4,7 +4,8 @@
 //!  FileTask ──▶ open ────────▶ footer (decoded once), layout: which chunks hold which fields
 //!                 │            deletes: positions, vectors, equality sets (decoded once)
 //!                 ▼
-//!               groups ──────▶ prune by statistics, fetch column chunks
+//!               groups ──────▶ prune by statistics; indexes: Bloom filters, pages (offsets: where they lie)
+//!                 │            fetch column chunks, or the pages of them that may match
 //!                 │
 //!                 ▼
 //!               decode ──────▶ filter columns, then the rest of the rows that are left ──▶ batches
@@ -22,10 +23,13 @@ mod fields;
 mod footer;
 mod group;
 mod guess;
+mod indexes;
 mod layout;
 mod metadata;
 mod needs;
+mod offsets;
 mod open;
+mod page_index;
 mod pages;
 mod pieces;
 mod pipeline;

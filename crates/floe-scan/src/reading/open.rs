@@ -11,8 +11,10 @@ use super::deletes;
 use super::footer::{self, Approach};
 use super::group::{Group, OpenFile};
 use super::guess;
+use super::indexes::Narrowing;
 use super::layout::{FileSchema, Wanted};
 use super::needs::{Asked, Needs, Paths, Reading};
+use super::offsets::Offsets;
 use super::pieces::Pieces;
 use super::prune::{self, Survivor};
 use super::source::Source;
@@ -174,6 +176,16 @@ pub(super) async fn open(
     residual.dedup();
     let equality = asked.equality;
     let reading = shared.reading(&file.path, Some(&schema), Asked { residual, equality })?;
+    let narrowing = Narrowing {
+        spec: &shared.spec,
+        task: &task,
+        footer: &footer,
+        schema: &schema,
+        leaves: &reading.leaves(),
+    };
+    let survivors = narrowing
+        .narrow(survivors, bytes.as_ref(), opened.pieces.clone())
+        .await?;
     let open = Arc::new(OpenFile {
         batch_rows: batch_rows(&shared.spec, &reading.needs),
         shared,
@@ -190,7 +202,8 @@ pub(super) async fn open(
         first: survivor.first,
         rows: survivor.rows,
         residual: survivor.residual,
-        selected: None,
+        selected: survivor.selected,
+        offsets: survivor.offsets,
         pieces: opened.pieces.clone(),
     };
     Ok(survivors.into_iter().map(group).collect())
@@ -261,6 +274,7 @@ fn counted(file: OpenFile) -> Vec<Group> {
         rows,
         residual: None,
         selected: None,
+        offsets: Offsets::default(),
         pieces: Pieces::default(),
     };
     vec![group]

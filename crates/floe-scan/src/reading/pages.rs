@@ -10,6 +10,7 @@ use parquet::basic::Compression;
 use parquet::column::page::{Page, PageMetadata, PageReader};
 use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::ColumnChunkMetaData;
+use parquet::file::page_index::offset_index::PageLocation;
 use parquet::file::reader::ChunkReader;
 use parquet::file::serialized_reader::SerializedPageReader;
 use zstd::bulk::Decompressor;
@@ -22,21 +23,22 @@ thread_local! {
     static DECOMPRESSOR: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
 }
 
-/// The pages of a chunk of so many rows.
+/// The pages of a chunk of so many rows: those at these locations, or one after the other.
 pub(super) fn of<R: ChunkReader + 'static>(
     reader: R,
     chunk: &ColumnChunkMetaData,
     rows: usize,
+    locations: Option<Vec<PageLocation>>,
 ) -> Result<Box<dyn PageReader>> {
     let reader = Arc::new(reader);
     if !matches!(chunk.compression(), Compression::ZSTD(_)) {
-        let pages = SerializedPageReader::new(reader, chunk, rows, None)?;
+        let pages = SerializedPageReader::new(reader, chunk, rows, locations)?;
         return Ok(Box::new(pages));
     }
     // As if it were not compressed: the pages come as they are stored.
     let stored = chunk.clone().into_builder();
     let stored = stored.set_compression(Compression::UNCOMPRESSED).build()?;
-    let pages = SerializedPageReader::new(reader, &stored, rows, None)?;
+    let pages = SerializedPageReader::new(reader, &stored, rows, locations)?;
     Ok(Box::new(Zstandard(pages)))
 }
 

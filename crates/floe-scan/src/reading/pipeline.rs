@@ -10,9 +10,10 @@ use std::task::{Context, Poll, ready};
 use std::time::Instant;
 
 use arrow_array::{Array, RecordBatch};
+use futures::future::Shared as Repeated;
 use futures::stream::{self, BoxStream};
-use futures::{Stream, StreamExt};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use futures::{FutureExt, Stream, StreamExt};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 use super::decode::{Decoder, Step};
@@ -42,9 +43,16 @@ where
 
     let opening = {
         let shared = shared.clone();
+        let mut lead = Lead::new();
         tasks
             .then(move |task| reserve_file(shared.clone(), for_files.clone(), task))
-            .map(|reserved| Spawned::start(async { reserved.open().await }))
+            .map(move |reserved| {
+                let turn = lead.turn();
+                Spawned::start(async {
+                    let _lead = turn.taken().await;
+                    reserved.open().await
+                })
+            })
     };
     let opened = match ordered {
         true => opening.buffered(files).boxed(),
@@ -94,6 +102,51 @@ impl Budget {
         let permits = self.permits.clone();
         // A semaphore that is closed bounds nothing; nobody closes it.
         permits.acquire_many_owned(wanted.min(self.most)).await.ok()
+    }
+}
+
+/// Lets the first file be opened ahead of all others: on a slow line its rows then come as soon as its own bytes, not when all of
+/// those that share the line with it have come. It costs one round trip of a line that is busy from then on.
+struct Lead {
+    first: Option<oneshot::Sender<()>>,
+    over: Repeated<oneshot::Receiver<()>>,
+}
+
+/// The place of one file.
+enum Turn {
+    /// The first one. It is over when the sender is dropped.
+    First(oneshot::Sender<()>),
+    Later(Repeated<oneshot::Receiver<()>>),
+}
+
+impl Lead {
+    fn new() -> Self {
+        let (first, over) = oneshot::channel();
+        Self {
+            first: Some(first),
+            over: over.shared(),
+        }
+    }
+
+    fn turn(&mut self) -> Turn {
+        match self.first.take() {
+            Some(first) => Turn::First(first),
+            None => Turn::Later(self.over.clone()),
+        }
+    }
+}
+
+impl Turn {
+    /// Waits for it. The first file has the lead until what is returned is dropped.
+    async fn taken(self) -> Option<oneshot::Sender<()>> {
+        match self {
+            Self::First(first) => Some(first),
+            Self::Later(over) => {
+                // Nothing is ever sent: that the sender is gone is the sign.
+                let _ = over.await;
+                None
+            }
+        }
     }
 }
 
@@ -191,6 +244,7 @@ impl ReservedGroup {
             match step.1? {
                 Step::Done => return Ok(()),
                 Step::More => {}
+                Step::Fetch(ranges) => decoder.fetch(&ranges).await?,
                 Step::Batch(batch) => {
                     shared.spec.meter.batch(batch.num_rows());
                     let held = room.reserve(bytes_of(&batch)).await;

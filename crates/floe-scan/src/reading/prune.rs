@@ -1,5 +1,6 @@
 //! Which row groups of a file may hold rows that match, by their statistics, and what is left to check on their rows.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use iceberg::spec::Literal;
@@ -10,6 +11,7 @@ use parquet::file::statistics::Statistics;
 use super::bounds;
 use super::fields::{FileField, FileKind};
 use super::layout::FileSchema;
+use super::offsets::Offsets;
 use super::spec::ReadSpec;
 use crate::error::{Error, ErrorKind, Result};
 use crate::predicate::datum::typed;
@@ -25,6 +27,10 @@ pub(super) struct Survivor {
     pub(super) rows: usize,
     /// What is left to check on its rows.
     pub(super) residual: Option<Arc<Predicate>>,
+    /// Rows that may match, as ranges that do not touch; `None`: any.
+    pub(super) selected: Option<Vec<Range<usize>>>,
+    /// Where the pages of its columns lie, as far as that was asked.
+    pub(super) offsets: Offsets,
 }
 
 /// The row groups of a file that may hold rows that match the task's residual.
@@ -66,6 +72,8 @@ pub(super) fn groups(
                 first,
                 rows,
                 residual,
+                selected: None,
+                offsets: Offsets::default(),
             });
         }
         first += rows as u64;
@@ -74,12 +82,12 @@ pub(super) fn groups(
 }
 
 /// What the statistics of a row group tell.
-struct GroupKnowledge<'a> {
-    spec: &'a ReadSpec,
-    task: &'a FileTask,
-    footer: &'a ParquetMetaData,
-    group: &'a RowGroupMetaData,
-    schema: &'a FileSchema,
+pub(super) struct GroupKnowledge<'a> {
+    pub(super) spec: &'a ReadSpec,
+    pub(super) task: &'a FileTask,
+    pub(super) footer: &'a ParquetMetaData,
+    pub(super) group: &'a RowGroupMetaData,
+    pub(super) schema: &'a FileSchema,
 }
 
 impl Knowledge for GroupKnowledge<'_> {
@@ -131,6 +139,11 @@ impl GroupKnowledge<'_> {
         if statistics.is_min_max_deprecated() {
             return matches!(statistics.physical_type(), INT32 | INT64 | FLOAT | DOUBLE);
         }
+        self.has_ordered_pages(leaf)
+    }
+
+    /// The same of the bounds in its page index, which are younger than those of old.
+    pub(super) fn has_ordered_pages(&self, leaf: usize) -> bool {
         let orders = self.footer.file_metadata().column_orders();
         let order = orders.and_then(|orders| orders.get(leaf));
         matches!(order, Some(ColumnOrder::TYPE_DEFINED_ORDER(_)))

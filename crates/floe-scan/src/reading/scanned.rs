@@ -9,6 +9,15 @@ use parquet::arrow::arrow_reader::RowSelection;
 /// Live rows of a run, on average, from which skipping the deleted ones costs less than decoding them.
 const WORTH_SKIPPING: usize = 64;
 
+/// Rows of a run, taken or skipped, from which on average Parquet's reader skips: it decodes shorter ones and drops them.
+const SKIPPED_FROM: usize = 32;
+
+/// Whether Parquet's reader never looks at pages between so many ranges of a group's rows.
+pub(super) fn skips_between(ranges: usize, rows: usize) -> bool {
+    let runs = ranges.saturating_mul(2).saturating_add(1);
+    rows >= runs.saturating_mul(SKIPPED_FROM)
+}
+
 /// Rows that a pass decodes, in order, of which batches take one after the other.
 #[derive(Clone, Debug)]
 pub(super) struct Scanned {
@@ -27,6 +36,11 @@ impl Scanned {
     /// Rows not yet taken.
     pub(super) fn left(&self) -> usize {
         self.ranges.iter().map(Range::len).sum()
+    }
+
+    /// How many stretches that do not touch.
+    pub(super) fn ranges(&self) -> usize {
+        self.ranges.len()
     }
 
     /// The next rows; fewer if there aren't as many.

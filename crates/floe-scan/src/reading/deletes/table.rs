@@ -10,6 +10,7 @@ use super::super::chunks::{self, Chunks};
 use super::super::convert::{Child, Constants};
 use super::super::footer::{self, Approach};
 use super::super::layout::{Layout, Wanted};
+use super::super::offsets::Offsets;
 use super::super::open::Shared;
 use super::super::pieces::Pieces;
 use crate::decoded::FileKey;
@@ -118,6 +119,8 @@ impl Table {
             ));
         };
         let chunks = Chunks {
+            fetched: None,
+            offsets: &Offsets::default(),
             metadata: &self.footer,
             group: index,
             rows,

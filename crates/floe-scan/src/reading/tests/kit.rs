@@ -60,6 +60,17 @@ impl Files {
         task(location, bytes, batch.num_rows() as u64)
     }
 
+    /// The same, as this writer has it.
+    pub(super) fn data_with(
+        &self,
+        location: &str,
+        batch: &RecordBatch,
+        properties: WriterProperties,
+    ) -> FileTask {
+        let bytes = self.put(location, parquet_with(batch, properties));
+        task(location, bytes, batch.num_rows() as u64)
+    }
+
     pub(super) fn delete(
         &self,
         location: &str,

@@ -7,6 +7,10 @@ use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, Fields};
 use iceberg::spec::{Datum, Literal, NestedField, PrimitiveType, SchemaRef, StructType, Type};
 
+use parquet::file::metadata::ParquetMetaDataReader;
+use parquet::file::properties::WriterProperties;
+
+use super::super::Limits;
 use super::kit::*;
 use crate::predicate::{Column, Comparison, Predicate};
 
@@ -172,4 +176,172 @@ async fn a_condition_never_sees_deleted_rows() {
         .await
         .unwrap();
     assert_eq!(rows.len(), 49);
+}
+
+/// A hundred thousand ids in order, in pages of a thousand, with scattered values that a Bloom filter knows, and a long column.
+fn paged(files: &Files) -> crate::task::FileTask {
+    let rows = 0..100_000i64;
+    let scattered = rows
+        .clone()
+        .map(|row| row.wrapping_mul(0x1E37_79B9_7F4A_7C15) >> 8);
+    let names = rows.clone().map(|row| format!("name {row}"));
+    let columns: [(i32, &str, ArrayRef); 3] = [
+        (
+            1,
+            "id",
+            Arc::new(Int64Array::from_iter_values(rows.clone())),
+        ),
+        (2, "x", Arc::new(Int64Array::from_iter_values(scattered))),
+        (3, "name", Arc::new(StringArray::from_iter_values(names))),
+    ];
+    let properties = WriterProperties::builder()
+        .set_dictionary_enabled(false)
+        .set_data_page_row_count_limit(1000)
+        .set_write_batch_size(1000)
+        .set_column_bloom_filter_enabled("x".into(), true)
+        .set_column_bloom_filter_ndv("x".into(), 100_000)
+        .set_column_bloom_filter_fpp("x".into(), 0.01)
+        .build();
+    files.data_with("f", &batch(columns), properties)
+}
+
+fn paged_table() -> SchemaRef {
+    schema([
+        optional(1, "id", primitive(PrimitiveType::Long)),
+        optional(2, "x", primitive(PrimitiveType::Long)),
+        optional(3, "name", primitive(PrimitiveType::String)),
+    ])
+}
+
+/// The rows, and the bytes that were fetched for them once the footer was known.
+async fn read_paged(condition: Predicate, round_trip_bytes: u64) -> (Vec<String>, u64) {
+    let files = Arc::new(Files::with_whole(0));
+    let task = with_residual(paged(&files), condition);
+    let limits = Limits {
+        round_trip_bytes,
+        ..Limits::default()
+    };
+    let spec = spec(&paged_table(), &[1, 3]).with_limits(limits);
+    let first = rows(&files, spec.clone(), vec![task.clone()])
+        .await
+        .unwrap();
+    files.calls();
+    let rows = rows(&files, spec, vec![task]).await.unwrap();
+    assert_eq!(rows, first);
+    let calls = files.calls();
+    let ranges = calls.iter().flat_map(|(_, ranges)| ranges);
+    (rows, ranges.map(|range| range.end - range.start).sum())
+}
+
+fn of_paged(name: &str, comparison: Comparison, datum: Datum) -> Predicate {
+    Predicate::Compare(
+        Column::find(&paged_table(), name).unwrap(),
+        comparison,
+        datum,
+    )
+}
+
+/// More than any index of these tests is long, and less than a tenth of the file.
+const LITTLE: u64 = 100_000;
+
+#[tokio::test]
+async fn pages_that_cannot_match_are_not_fetched() {
+    let one = || of_paged("id", Comparison::Equal, Datum::long(77_777));
+    let (rows, bytes) = read_paged(one(), 1 << 17).await;
+    assert_eq!(rows, ["77777 name 77777"]);
+    assert!(bytes < LITTLE, "{bytes}");
+    let (rows, bytes) = read_paged(one(), u64::MAX).await;
+    assert_eq!(rows, ["77777 name 77777"]);
+    assert!(bytes > 10 * LITTLE, "{bytes}");
+    // Two stretches, and nothing between them.
+    let ends = Predicate::Or(vec![
+        of_paged("id", Comparison::Less, Datum::long(10)),
+        of_paged("id", Comparison::GreaterOrEqual, Datum::long(99_995)),
+    ]);
+    let (rows, bytes) = read_paged(ends, 1 << 17).await;
+    assert_eq!(rows.len(), 15);
+    assert_eq!(rows[14], "99999 name 99999");
+    assert!(bytes < LITTLE, "{bytes}");
+}
+
+#[tokio::test]
+async fn a_value_that_a_bloom_filter_does_not_know_costs_the_filter_alone() {
+    let there = 4_242i64.wrapping_mul(0x1E37_79B9_7F4A_7C15) >> 8;
+    let is = |value| of_paged("x", Comparison::Equal, Datum::long(value));
+    let (rows, _) = read_paged(is(there), 1 << 17).await;
+    assert_eq!(rows, ["4242 name 4242"]);
+    // One in a hundred passes for what is there.
+    let mut spared = 0;
+    for other in 1..6 {
+        let (rows, bytes) = read_paged(is(there + other), 1 << 17).await;
+        assert!(rows.is_empty());
+        spared += u64::from(bytes < 3 * LITTLE);
+    }
+    assert!(spared >= 4, "{spared}");
+}
+
+#[tokio::test]
+async fn columns_are_fetched_for_the_rows_that_the_filter_leaves() {
+    // The condition is one that neither pages nor filters know anything of.
+    let few = || {
+        let names = ["name 5", "name 99999"].map(Datum::string);
+        Predicate::Not(Box::new(Predicate::Not(Box::new(Predicate::In(
+            Column::find(&paged_table(), "name").unwrap(),
+            names.to_vec(),
+        )))))
+    };
+    let none = Predicate::And(vec![
+        Predicate::StartsWith(
+            Column::find(&paged_table(), "name").unwrap(),
+            "name 5".into(),
+        ),
+        few(),
+        of_paged("name", Comparison::NotEqual, Datum::string("name 5")),
+    ]);
+    let names: u64 = (0..100_000)
+        .map(|row: u64| 4 + 5 + row.to_string().len() as u64)
+        .sum();
+    let (rows, bytes) = read_paged(few(), 1 << 17).await;
+    assert_eq!(rows, ["5 name 5", "99999 name 99999"]);
+    assert!(bytes < names + LITTLE, "{bytes} of {names}");
+    let (rows, bytes) = read_paged(none, 1 << 17).await;
+    assert!(rows.is_empty());
+    assert!(bytes < names + LITTLE, "{bytes} of {names}");
+}
+
+#[tokio::test]
+async fn damaged_indexes_tell_nothing() {
+    let condition = || of_paged("id", Comparison::Equal, Datum::long(77_777));
+    let clean = Arc::new(Files::with_whole(0));
+    let task = with_residual(paged(&clean), condition());
+    let bytes = clean.bytes("f");
+    let footer = ParquetMetaDataReader::new()
+        .parse_and_finish(&bytes)
+        .unwrap();
+    let end = {
+        let columns = footer.row_group(0).columns().iter();
+        columns
+            .map(|chunk| chunk.column_index_offset().unwrap())
+            .min()
+            .unwrap() as usize
+    };
+    let footer_bytes = u32::from_le_bytes(bytes[bytes.len() - 8..][..4].try_into().unwrap());
+    let footer_start = bytes.len() - 8 - footer_bytes as usize;
+    // Types of fields and lengths of lists; values that still decode would be a lie, which nothing can tell from the truth.
+    for at in (end..footer_start).step_by(97) {
+        let mut damaged = bytes.to_vec();
+        damaged[at] = 0xFF;
+        damaged[at + 1] = 0xFF;
+        let files = Arc::new(Files::with_whole(0));
+        files.put("f", damaged);
+        let limits = Limits {
+            round_trip_bytes: 0,
+            ..Limits::default()
+        };
+        let spec = spec(&paged_table(), &[1]).with_limits(limits);
+        // An error is fine too: never a panic, never a row that does not match.
+        if let Ok(rows) = rows(&files, spec, vec![task.clone()]).await {
+            assert!(rows.is_empty() || rows == ["77777"], "at {at}: {rows:?}");
+        }
+    }
 }

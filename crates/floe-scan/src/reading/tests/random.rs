@@ -7,6 +7,8 @@ use arrow_array::{
 };
 use arrow_select::filter::filter_record_batch;
 use iceberg::spec::{Datum, PrimitiveType, SchemaRef};
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use roaring::RoaringTreemap;
@@ -116,6 +118,27 @@ fn condition(random: &mut StdRng, depth: usize) -> Predicate {
     }
 }
 
+/// A writer of small groups and smaller pages, with what indexes it may write.
+fn properties(random: &mut StdRng) -> WriterProperties {
+    let versions = [WriterVersion::PARQUET_1_0, WriterVersion::PARQUET_2_0];
+    let statistics = [EnabledStatistics::Chunk, EnabledStatistics::Page];
+    let compressions = [
+        Compression::UNCOMPRESSED,
+        Compression::SNAPPY,
+        Compression::ZSTD(ZstdLevel::default()),
+    ];
+    WriterProperties::builder()
+        .set_writer_version(versions[random.random_range(0..2)])
+        .set_statistics_enabled(statistics[random.random_range(0..2)])
+        .set_compression(compressions[random.random_range(0..3)])
+        .set_dictionary_enabled(random.random())
+        .set_bloom_filter_enabled(random.random())
+        .set_max_row_group_row_count(Some(random.random_range(1..200)))
+        .set_data_page_row_count_limit(random.random_range(1..60))
+        .set_write_batch_size(random.random_range(1..20))
+        .build()
+}
+
 /// What a filter over all rows leaves of them.
 fn plainly(all: &RecordBatch, condition: &Predicate, deleted: &RoaringTreemap) -> Vec<String> {
     let paths = Paths::new(&table());
@@ -150,7 +173,7 @@ async fn a_scan_gives_what_a_plain_filter_gives() {
         let wanted = plainly(&all, &condition, &deleted);
 
         let files = Arc::new(Files::with_whole([0, 1 << 20][random.random_range(0..2)]));
-        let task = files.data("f", &all, random.random_range(1..100));
+        let task = files.data_with("f", &all, properties(&mut random));
         let task = with_residual(task, condition.clone());
         let task = match random.random() {
             _ if deleted.is_empty() => task,
@@ -165,6 +188,8 @@ async fn a_scan_gives_what_a_plain_filter_gives() {
         };
         let limits = Limits {
             batch_rows: random.random_range(1..50),
+            // Indexes and filters are asked whatever they cost, or never.
+            round_trip_bytes: [0, u64::MAX][random.random_range(0..2)],
             ..Limits::default()
         };
         let context = || format!("FLOE_SEED={seed} round {round}: {condition}");
