@@ -1,6 +1,6 @@
 //! SQL text to a condition of a scan.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use arrow_schema::{DataType, Schema as ArrowSchema};
 use datafusion::common::DFSchema;
@@ -19,6 +19,10 @@ use iceberg::spec::Schema;
 use crate::convert::Conversion;
 use crate::numbers::{doubles_where_needed, exact_numbers};
 
+/// Functions and rules that conditions are read with. To make them takes as long as a small scan.
+static STATE: LazyLock<SessionState> =
+    LazyLock::new(|| SessionContext::new_with_config(exact_numbers(SessionConfig::new())).state());
+
 /// Reads `text`, an expression of DataFusion's SQL, as a condition over a table of this schema.
 ///
 /// Floats compare as Spark has them (see [`Predicate`]); the rest is DataFusion's SQL.
@@ -33,10 +37,9 @@ pub fn parse_filter(text: &str, schema: &Schema) -> Result<Predicate> {
     };
     let arrow = floe_scan::arrow_schema(schema)?;
     let df_schema = Arc::new(DFSchema::try_from(ArrowSchema::clone(&arrow)).map_err(wrong)?);
-    let state = SessionContext::new_with_config(exact_numbers(SessionConfig::new())).state();
-    let expr = state.create_logical_expr(text, &df_schema).map_err(wrong)?;
+    let expr = STATE.create_logical_expr(text, &df_schema).map_err(wrong)?;
     let expr = doubles_where_needed(expr, &df_schema).map_err(wrong)?;
-    let expr = simplify(expr, &df_schema, &state).map_err(wrong)?;
+    let expr = simplify(expr, &df_schema, &STATE).map_err(wrong)?;
     let found = expr.get_type(df_schema.as_ref()).map_err(wrong)?;
     // A bare NULL has no type, and is true of no row.
     if found != DataType::Boolean && found != DataType::Null {
