@@ -48,6 +48,35 @@ async fn numbers_and_times_lose_nothing_in_json() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn metadata_tables_are_shown_in_every_form_that_holds_maps() {
+    let lab = Lab::local().await;
+    for metadata in [
+        "snapshots",
+        "refs",
+        "history",
+        "manifests",
+        "files",
+        "entries",
+        "partitions",
+    ] {
+        let query = format!("SELECT * FROM football.\"events${metadata}\"");
+        let rows = lab.run(&["sql", &query, "--json"]).await.json();
+        let rows = rows.as_array().unwrap().len();
+        assert!(rows > 0, "{metadata}");
+        let table = lab.run(&["sql", &query]).await.done();
+        assert_eq!(table.lines().count(), rows + 2, "{metadata}: {table}");
+        for format in ["parquet", "arrow"] {
+            let written = lab.run(&["sql", &query, "--format", format]).await;
+            assert!(!written.bytes.is_empty(), "{metadata} as {format}");
+        }
+    }
+    let sizes = "SELECT column_sizes, readable_metrics['match_id'] AS m FROM football.\"events$files\" LIMIT 1";
+    let file = &lab.run(&["sql", sizes, "--json"]).await.json()[0];
+    assert_eq!(file["column_sizes"]["1"], file["m"]["column_size"]);
+    assert!(file["m"]["lower_bound"].is_i64(), "{file}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn binary_forms_are_whole() {
     let lab = Lab::local().await;
     let query = "SELECT match_id FROM football.events";

@@ -9,7 +9,7 @@
 //!      │              ▼
 //!      └─────────▶ reading    footers, row groups, deletes -> batches of exactly the schema asked for, filtered in full
 //!
-//!  predicate: a condition, exact on rows, safe on what is known of a file; prefetch plans and fetches, and keeps nothing.
+//!  inspect: a table's metadata as rows; predicate: a condition, exact on rows, safe on what is known of a file; prefetch plans and fetches, and keeps nothing.
 //! ```
 //!
 //! Every byte comes through [`floe_store::Store`]; every pointer was looked up before by a catalog. SQL stands on top, in
@@ -18,6 +18,7 @@
 mod columns;
 mod decoded;
 mod error;
+pub mod inspect;
 mod manifest;
 mod output;
 mod planning;

@@ -13,6 +13,7 @@ use iceberg::table::Table;
 
 use crate::columns::{self, Chosen};
 use crate::error::{Error, ErrorKind, Result};
+use crate::inspect::{Inspection, MetadataTable};
 use crate::output::{Asked, Output};
 use crate::planning::{Plan, PlanSummary, Planner};
 use crate::predicate::Predicate;
@@ -138,6 +139,14 @@ impl Scan {
             ..self.request.clone()
         };
         Self::new(&self.store, self.table(), request)
+    }
+
+    /// A metadata table of the state that is read.
+    ///
+    /// # Errors
+    /// As [`Inspection::new`] has them.
+    pub fn inspect(&self, table: MetadataTable) -> Result<Inspection> {
+        Inspection::new(&self.store, &self.position, table)
     }
 
     /// The schema of the batches that [`Scan::stream`] gives.

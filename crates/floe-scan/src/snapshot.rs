@@ -6,7 +6,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use chrono::{DateTime, SecondsFormat, Utc};
-use iceberg::spec::{FormatVersion, SchemaRef, SnapshotRef, SnapshotReference, TableMetadata};
+use iceberg::spec::{
+    FormatVersion, SchemaRef, SnapshotRef, SnapshotReference, SortOrder, TableMetadata,
+    TableMetadataBuilder, UnboundPartitionSpec,
+};
 use iceberg::table::Table;
 
 use crate::error::{Error, ErrorKind, Result};
@@ -158,14 +161,23 @@ pub fn line_of_main(metadata: &TableMetadata) -> Vec<i64> {
     line
 }
 
+/// What stands for the sort order that was added last.
+const LAST_ADDED: i64 = TableMetadataBuilder::LAST_ADDED as i64;
+
 /// The branch that a table is read from unless said otherwise.
 const MAIN: &str = "main";
 
+/// The same refs; neither spec nor order, which a builder would judge by rules that the table need not keep: dropped
+/// partition fields of version 1 may have a column's name.
 fn as_version_2(metadata: &TableMetadata) -> Result<TableMetadata> {
-    let upgraded = metadata
-        .clone()
-        .into_builder(None)
+    let builder = metadata.clone().into_builder(None);
+    let upgraded = builder
         .upgrade_format_version(FormatVersion::V2)
+        .and_then(|builder| {
+            builder.add_default_partition_spec(UnboundPartitionSpec::builder().build())
+        })
+        .and_then(|builder| builder.add_sort_order(SortOrder::unsorted_order()))
+        .and_then(|builder| builder.set_default_sort_order(LAST_ADDED))
         .and_then(|builder| builder.build());
     upgraded
         .map(|built| built.metadata)

@@ -1,5 +1,5 @@
 //! A catalog to DataFusion: nothing is listed or loaded before a query names it.
-//! `"t$branch_NAME"` and the like name another state of a table (part.rs).
+//! `"t$branch_NAME"` and the like name another state of a table (part.rs), `"t$files"` and the like what its metadata holds.
 //! One of these serves one query: a table named twice in it is loaded once, and both see one snapshot.
 
 use std::any::Any;
@@ -11,9 +11,11 @@ use async_trait::async_trait;
 use datafusion::catalog::{CatalogProvider, CatalogProviderList, SchemaProvider, TableProvider};
 use datafusion::error::{DataFusionError, Result as DfResult};
 use datafusion::logical_expr::TableType;
+use floe_scan::inspect::MetadataTable;
 use iceberg::{NamespaceIdent, TableIdent};
 use tokio::sync::OnceCell;
 
+use crate::metadata::MetadataProvider;
 use crate::part;
 use crate::provider::{FloeTable, external};
 
@@ -181,6 +183,29 @@ struct FloeSchemaProvider {
     path: String,
 }
 
+impl FloeSchemaProvider {
+    /// The table of this name at the tip of main, or else one at the state that the name's end means.
+    async fn state(&self, namespace: &NamespaceIdent, name: &str) -> DfResult<Option<FloeTable>> {
+        let load = |name: &str| {
+            let ident = TableIdent::new(namespace.clone(), name.to_string());
+            self.shared.table(ident)
+        };
+        // A table whose own name holds a dollar sign comes first.
+        if let Some(table) = load(name).await? {
+            return Ok(Some(table));
+        }
+        let named = name.rsplit_once('$');
+        let Some((name, at)) = named.and_then(|(name, part)| Some((name, part::state(part)?)))
+        else {
+            return Ok(None);
+        };
+        match load(name).await? {
+            Some(table) => table.at(&at).map(Some).map_err(external),
+            None => Ok(None),
+        }
+    }
+}
+
 #[async_trait]
 impl SchemaProvider for FloeSchemaProvider {
     fn as_any(&self) -> &dyn Any {
@@ -201,22 +226,20 @@ impl SchemaProvider for FloeSchemaProvider {
         let Ok(namespace) = NamespaceIdent::from_vec(parts) else {
             return Ok(None);
         };
-        let load = |name: &str| {
-            self.shared
-                .table(TableIdent::new(namespace.clone(), name.to_string()))
-        };
-        // A table whose own name holds a dollar sign comes first.
-        if let Some(table) = load(name).await? {
+        if let Some(table) = self.state(&namespace, name).await? {
             return Ok(Some(Arc::new(table)));
         }
-        let Some((name, at)) = name
-            .rsplit_once('$')
-            .and_then(|(name, part)| Some((name, part::state(part)?)))
-        else {
+        let Some((name, shown)) = name.rsplit_once('$') else {
             return Ok(None);
         };
-        match load(name).await? {
-            Some(table) => Ok(Some(Arc::new(table.at(&at).map_err(external)?))),
+        let Some(shown) = MetadataTable::named(shown) else {
+            return Ok(None);
+        };
+        match self.state(&namespace, name).await? {
+            Some(table) => {
+                let inspection = table.inspect(shown).map_err(external)?;
+                Ok(Some(Arc::new(MetadataProvider::new(inspection))))
+            }
             None => Ok(None),
         }
     }

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!  SQL text ─▶ filter    an expression -> a condition of a scan (convert: what is understood, opaque: what only rows tell)
-//!  query ────▶ catalog   finds tables when a query names them ─▶ provider   plans and reads them in partitions
+//!  query ────▶ catalog   finds tables when a query names them ─┬▶ provider   plans and reads them in partitions
+//!                                                              └▶ metadata   what their metadata holds
 //! ```
 //!
 //! It is a crate of its own so that what only plans and reads does not wait for DataFusion to compile.
@@ -11,6 +12,7 @@ mod catalog;
 mod convert;
 mod filter;
 mod literal;
+mod metadata;
 mod numbers;
 mod opaque;
 mod part;

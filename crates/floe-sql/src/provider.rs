@@ -18,6 +18,7 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties,
 };
+use floe_scan::inspect::{Inspection, MetadataTable};
 use floe_scan::predicate::Predicate;
 use floe_scan::task::FileTask;
 use floe_scan::{At, PlanSummary, Result, Scan, ScanRequest, Timings};
@@ -51,6 +52,11 @@ impl FloeTable {
         Ok(Self {
             scan: self.scan.at(at)?,
         })
+    }
+
+    /// A metadata table of this state.
+    pub(crate) fn inspect(&self, table: MetadataTable) -> Result<Inspection> {
+        self.scan.inspect(table)
     }
 
     /// Where the time of this table's scans went so far.

@@ -7,9 +7,11 @@
 
 mod evolution;
 mod filters;
+mod metadata;
 mod positions;
 mod query;
 mod reading;
 mod refusals;
+mod session;
 mod support;
 mod warming;

@@ -12,6 +12,7 @@ use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 
+use super::keys;
 use super::table::TableWriter;
 
 /// A form of rows on stdout.
@@ -101,7 +102,7 @@ struct Json<W: Write>(JsonWriter<W, JsonArray>);
 impl<W: Write> RowWriter for Json<W> {
     fn write(&mut self, batch: &RecordBatch) -> Result<()> {
         self.0
-            .write(batch)
+            .write(&keys::as_text(batch)?)
             .map_err(unwrap_io)
             .context("can't write rows as JSON")
     }

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use iceberg::spec::PrimitiveType;
 
 use super::avro::Damage;
+use super::details::{Count, End};
 use crate::predicate::read_bound;
 use crate::task::Metrics;
 
@@ -44,22 +45,64 @@ impl MetricColumns {
         (metrics != Metrics::default()).then_some(metrics)
     }
 
-    /// The lower bound as it was written.
-    pub(crate) fn lower_bytes(&self, row: u32, id: i32) -> Option<&[u8]> {
-        self.lower.get(row, id)
+    /// Columns of which anything of one kind is told, for the kind that is told of the most.
+    pub(crate) fn width(&self) -> usize {
+        let counts = [&self.sizes, &self.values, &self.nulls, &self.nans];
+        let bounds = [&self.lower, &self.upper];
+        let counts = counts.iter().map(|table| table.columns.len());
+        let bounds = bounds.iter().map(|table| table.columns.len());
+        counts.chain(bounds).max().unwrap_or(0)
     }
 
-    /// The upper bound as it was written.
-    pub(crate) fn upper_bytes(&self, row: u32, id: i32) -> Option<&[u8]> {
-        self.upper.get(row, id)
+    /// Whether anything is told of a column, in whatever row.
+    pub(crate) fn tell_of(&self, id: i32) -> bool {
+        let counts = [&self.sizes, &self.values, &self.nulls, &self.nans];
+        let bounds = [&self.lower, &self.upper];
+        counts.iter().any(|table| table.find(id).is_some())
+            || bounds.iter().any(|table| table.find(id).is_some())
+    }
+
+    /// A number of a column in a row.
+    pub(crate) fn count(&self, count: Count, row: u32, id: i32) -> Option<u64> {
+        self.table(count).get(row, id)
+    }
+
+    /// The numbers of each column in a row, sorted by field id.
+    pub(crate) fn counts(&self, count: Count, row: u32) -> impl Iterator<Item = (i32, u64)> + '_ {
+        let columns = self.table(count).columns.iter();
+        columns.filter_map(move |(id, column)| Some((*id, column.get(row)?)))
+    }
+
+    /// A bound of a column in a row, as it was written.
+    pub(crate) fn bound(&self, end: End, row: u32, id: i32) -> Option<&[u8]> {
+        self.blobs(end).get(row, id)
+    }
+
+    /// The bounds of each column in a row, as they were written, sorted by field id.
+    pub(crate) fn bounds(&self, end: End, row: u32) -> impl Iterator<Item = (i32, &[u8])> + '_ {
+        let columns = self.blobs(end).columns.iter();
+        columns.filter_map(move |(id, column)| Some((*id, column.get(row)?)))
+    }
+
+    fn table(&self, count: Count) -> &Table<Numbers> {
+        match count {
+            Count::Sizes => &self.sizes,
+            Count::Values => &self.values,
+            Count::Nulls => &self.nulls,
+            Count::Nans => &self.nans,
+        }
+    }
+
+    fn blobs(&self, end: End) -> &Table<Blobs> {
+        match end {
+            End::Lower => &self.lower,
+            End::Upper => &self.upper,
+        }
     }
 
     /// Bytes of each column of a row, sorted by field id.
     pub(crate) fn column_sizes(&self, row: u32) -> Vec<(i32, u64)> {
-        let columns = self.sizes.columns.iter();
-        columns
-            .filter_map(|(id, column)| Some((*id, column.get(row)?)))
-            .collect()
+        self.counts(Count::Sizes, row).collect()
     }
 
     /// Bytes of memory that it takes.

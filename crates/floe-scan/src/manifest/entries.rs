@@ -9,6 +9,7 @@ use iceberg::spec::{DataContentType, DataFileFormat, ManifestFile, ManifestStatu
 
 use super::avro::{Container, Cursor, Damage, Field, Node};
 use super::columns::MetricColumns;
+use super::details::{Count, Details, End};
 use super::partition::{FixedForm, PartitionColumn, Partitions};
 
 /// A decoded manifest.
@@ -62,6 +63,17 @@ pub(crate) struct Live<'a> {
     pub(crate) first_row_id: Option<i64>,
 }
 
+/// An entry by its number, deleted or not, with what it inherits.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Inherited {
+    pub(crate) row: u32,
+    pub(crate) snapshot_id: i64,
+    /// `None` if neither entry nor list tells it.
+    pub(crate) data_sequence_number: Option<i64>,
+    pub(crate) file_sequence_number: Option<i64>,
+    pub(crate) first_row_id: Option<i64>,
+}
+
 impl<'a> Live<'a> {
     /// Its location.
     pub(crate) fn path(&self) -> &'a str {
@@ -108,22 +120,44 @@ impl Manifest {
         &'a self,
         listed: &'a ManifestFile,
     ) -> impl Iterator<Item = Result<Live<'a>, Damage>> + 'a {
+        let live = |entry: &Entry| entry.status != ManifestStatus::Deleted;
+        self.inherited(listed, live).map(|inherited| {
+            let inherited = inherited?;
+            Ok(Live {
+                manifest: self,
+                entry: &self.entries[inherited.row as usize],
+                row: inherited.row,
+                data_sequence_number: inherited
+                    .data_sequence_number
+                    .ok_or_else(|| Damage::missing("sequence_number"))?,
+                file_sequence_number: inherited.file_sequence_number,
+                first_row_id: inherited.first_row_id,
+            })
+        })
+    }
+
+    /// The entries that are `wanted`, with what they inherit from the list that names the manifest.
+    ///
+    /// # Errors
+    /// Row ids that go beyond what 63 bits hold.
+    pub(crate) fn inherited<'a>(
+        &'a self,
+        listed: &'a ManifestFile,
+        wanted: impl Fn(&Entry) -> bool + 'a,
+    ) -> impl Iterator<Item = Result<Inherited, Damage>> + 'a {
         let mut next_row_id = listed.first_row_id;
         let entries = (0u32..).zip(&self.entries);
         entries
-            .filter(|(_, entry)| entry.status != ManifestStatus::Deleted)
+            .filter(move |(_, entry)| wanted(entry))
             .map(move |(row, entry)| {
                 let first_row_id = inherit_row_id(entry, &mut next_row_id)?;
                 // Manifests of before sequence numbers stand in lists that give them 0.
                 let inherits = entry.status == ManifestStatus::Added || listed.sequence_number == 0;
                 let inherited = inherits.then_some(listed.sequence_number);
-                let data_sequence_number = entry.sequence_number.or(inherited);
-                Ok(Live {
-                    manifest: self,
-                    entry,
+                Ok(Inherited {
                     row,
-                    data_sequence_number: data_sequence_number
-                        .ok_or_else(|| Damage::missing("sequence_number"))?,
+                    snapshot_id: entry.snapshot_id.unwrap_or(listed.added_snapshot_id),
+                    data_sequence_number: entry.sequence_number.or(inherited),
                     file_sequence_number: entry.file_sequence_number.or(inherited),
                     first_row_id,
                 })
@@ -156,12 +190,13 @@ impl Manifest {
     }
 }
 
-/// The first row id of an entry: its own, or the next one that the manifest has to give. Without any of the manifest's there is none.
+/// The first row id of an entry: its own, or the next one that the manifest has to give, which deleted ones don't take.
+/// Without any of the manifest's there is none.
 fn inherit_row_id(entry: &Entry, next: &mut Option<u64>) -> Result<Option<i64>, Damage> {
     let Some(free) = *next else {
         return Ok(None);
     };
-    if entry.first_row_id.is_some() {
+    if entry.first_row_id.is_some() || entry.status == ManifestStatus::Deleted {
         return Ok(entry.first_row_id);
     }
     let too_large = || Damage::new("it is beyond 63 bits").of("first_row_id");
@@ -209,9 +244,18 @@ enum ToldOfFile {
     Referenced,
     Offset,
     Size,
+    SplitOffsets,
+    SortOrder,
 }
 
-const FILE_FIELDS: [(i32, &str, ToldOfFile); 18] = [
+impl ToldOfFile {
+    /// Whether only [`Details`] hold it.
+    fn is_detail(self) -> bool {
+        matches!(self, Self::SplitOffsets | Self::SortOrder)
+    }
+}
+
+const FILE_FIELDS: [(i32, &str, ToldOfFile); 20] = [
     (134, "content", ToldOfFile::Content),
     (100, "file_path", ToldOfFile::Path),
     (101, "file_format", ToldOfFile::Format),
@@ -230,40 +274,63 @@ const FILE_FIELDS: [(i32, &str, ToldOfFile); 18] = [
     (143, "referenced_data_file", ToldOfFile::Referenced),
     (144, "content_offset", ToldOfFile::Offset),
     (145, "content_size_in_bytes", ToldOfFile::Size),
+    (132, "split_offsets", ToldOfFile::SplitOffsets),
+    (140, "sort_order_id", ToldOfFile::SortOrder),
 ];
 
 impl Manifest {
     /// Decodes a manifest.
     pub(super) fn decode(bytes: &[u8]) -> Result<Self, Damage> {
-        match Self::decode_with(Container::open(bytes)?, FixedForm::Plain) {
-            // Only as a whole is a manifest of one form or the other; what is neither is damaged.
-            Err(Undecoded {
-                damage,
-                holds_fixed: true,
-            }) => {
-                Self::decode_with(Container::open(bytes)?, FixedForm::Prefixed).map_err(|_| damage)
-            }
-            other => other.map_err(|undecoded| undecoded.damage),
-        }
+        decode(bytes, Depth::Planning).map(|(manifest, _)| manifest)
     }
 
-    fn decode_with(container: Container<'_>, form: FixedForm) -> Result<Self, Undecoded> {
-        let mut decoder = Decoder::new(&container, form).map_err(|damage| Undecoded {
-            damage,
-            holds_fixed: false,
-        })?;
-        let read = container.each(|cursor| decoder.entry(cursor));
-        read.map_err(|damage| Undecoded {
-            damage,
-            holds_fixed: decoder.partitions.hold_fixed(),
-        })?;
-        let mut manifest = decoder.manifest;
-        manifest.entries.shrink_to_fit();
-        manifest.text.shrink_to_fit();
-        manifest.partitions = decoder.partitions.values;
-        manifest.metrics.finish();
-        Ok(manifest)
+    /// Decodes a manifest, and what planning does not need of each entry.
+    pub(super) fn decode_details(bytes: &[u8]) -> Result<(Self, Vec<Details>), Damage> {
+        decode(bytes, Depth::Details)
     }
+}
+
+/// How much of an entry is decoded.
+#[derive(Clone, Copy, PartialEq)]
+enum Depth {
+    Planning,
+    Details,
+}
+
+/// A manifest, and the details of each entry if they were asked for.
+type Decoded = (Manifest, Vec<Details>);
+
+fn decode(bytes: &[u8], depth: Depth) -> Result<Decoded, Damage> {
+    match decode_with(Container::open(bytes)?, FixedForm::Plain, depth) {
+        // Only as a whole is a manifest of one form or the other; what is neither is damaged.
+        Err(Undecoded {
+            damage,
+            holds_fixed: true,
+        }) => decode_with(Container::open(bytes)?, FixedForm::Prefixed, depth).map_err(|_| damage),
+        other => other.map_err(|undecoded| undecoded.damage),
+    }
+}
+
+fn decode_with(
+    container: Container<'_>,
+    form: FixedForm,
+    depth: Depth,
+) -> Result<Decoded, Undecoded> {
+    let mut decoder = Decoder::new(&container, form, depth).map_err(|damage| Undecoded {
+        damage,
+        holds_fixed: false,
+    })?;
+    let read = container.each(|cursor| decoder.entry(cursor));
+    read.map_err(|damage| Undecoded {
+        damage,
+        holds_fixed: decoder.partitions.hold_fixed(),
+    })?;
+    let mut manifest = decoder.manifest;
+    manifest.entries.shrink_to_fit();
+    manifest.text.shrink_to_fit();
+    manifest.partitions = decoder.partitions.values;
+    manifest.metrics.finish();
+    Ok((manifest, decoder.details))
 }
 
 /// Why a manifest was not decoded.
@@ -279,6 +346,8 @@ struct Decoder {
     file_fields: Vec<(Option<ToldOfFile>, Field)>,
     partitions: Partitions,
     manifest: Manifest,
+    depth: Depth,
+    details: Vec<Details>,
 }
 
 /// What is known of an entry while it is read.
@@ -297,10 +366,27 @@ struct Draft {
     encrypted: bool,
     first_row: Option<i64>,
     deletes: DeleteDetails,
+    details: Option<Details>,
+}
+
+impl Draft {
+    /// Keeps that the file has these counts, if they were `told`.
+    fn has_counts(&mut self, count: Count, told: bool) {
+        if let (Some(details), true) = (&mut self.details, told) {
+            details.add_counts(count);
+        }
+    }
+
+    /// Keeps that the file has these bounds, if they were `told`.
+    fn has_bounds(&mut self, end: End, told: bool) {
+        if let (Some(details), true) = (&mut self.details, told) {
+            details.add_bounds(end);
+        }
+    }
 }
 
 impl Decoder {
-    fn new(container: &Container<'_>, form: FixedForm) -> Result<Self, Damage> {
+    fn new(container: &Container<'_>, form: FixedForm, depth: Depth) -> Result<Self, Damage> {
         let fields: Vec<(Option<Told>, Field)> = container
             .fields()?
             .iter()
@@ -315,7 +401,11 @@ impl Decoder {
             .record()
             .map_err(|damage| damage.of("data_file"))?
             .iter()
-            .map(|field| (field.role(&FILE_FIELDS), field.clone()))
+            .map(|field| {
+                let told = field.role(&FILE_FIELDS);
+                let told = told.filter(|told| depth == Depth::Details || !told.is_detail());
+                (told, field.clone())
+            })
             .collect();
         let is_partition =
             |(told, _): &&(Option<ToldOfFile>, Field)| matches!(told, Some(ToldOfFile::Partition));
@@ -334,11 +424,16 @@ impl Decoder {
             partitions,
             fields,
             file_fields,
+            depth,
+            details: Vec::new(),
         })
     }
 
     fn entry(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Damage> {
-        let mut draft = Draft::default();
+        let mut draft = Draft {
+            details: (self.depth == Depth::Details).then(Details::default),
+            ..Draft::default()
+        };
         let row = u32::try_from(self.manifest.entries.len())
             .map_err(|_| Damage::new("it has too many entries"))?;
         for (told, field) in &self.fields {
@@ -363,6 +458,7 @@ impl Decoder {
             };
             read().map_err(|damage| damage.of(&field.name))?;
         }
+        self.details.extend(draft.details.take());
         self.manifest.entries.push(draft.finish()?);
         Ok(())
     }
@@ -396,31 +492,59 @@ fn read_file(
                 Some(ToldOfFile::Rows) => draft.rows = node.long(cursor)?,
                 Some(ToldOfFile::Bytes) => draft.bytes = node.long(cursor)?,
                 Some(ToldOfFile::Sizes) => {
-                    counts(node, cursor, |id, n| metrics.sizes.tell(row, id, n))?
+                    let told = counts(node, cursor, |id, n| metrics.sizes.tell(row, id, n))?;
+                    draft.has_counts(Count::Sizes, told);
                 }
                 Some(ToldOfFile::Values) => {
-                    counts(node, cursor, |id, n| metrics.values.tell(row, id, n))?
+                    let told = counts(node, cursor, |id, n| metrics.values.tell(row, id, n))?;
+                    draft.has_counts(Count::Values, told);
                 }
                 Some(ToldOfFile::Nulls) => {
-                    counts(node, cursor, |id, n| metrics.nulls.tell(row, id, n))?
+                    let told = counts(node, cursor, |id, n| metrics.nulls.tell(row, id, n))?;
+                    draft.has_counts(Count::Nulls, told);
                 }
                 Some(ToldOfFile::Nans) => {
-                    counts(node, cursor, |id, n| metrics.nans.tell(row, id, n))?
+                    let told = counts(node, cursor, |id, n| metrics.nans.tell(row, id, n))?;
+                    draft.has_counts(Count::Nans, told);
                 }
                 Some(ToldOfFile::Lower) => {
-                    bounds(node, cursor, |id, b| metrics.lower.tell(row, id, b))?
+                    let told = bounds(node, cursor, |id, b| metrics.lower.tell(row, id, b))?;
+                    draft.has_bounds(End::Lower, told);
                 }
                 Some(ToldOfFile::Upper) => {
-                    bounds(node, cursor, |id, b| metrics.upper.tell(row, id, b))?
+                    let told = bounds(node, cursor, |id, b| metrics.upper.tell(row, id, b))?;
+                    draft.has_bounds(End::Upper, told);
                 }
-                Some(ToldOfFile::Key) => draft.encrypted = node.bytes(cursor)?.is_some(),
-                Some(ToldOfFile::EqualityIds) => draft.deletes.equality_ids = ids(node, cursor)?,
+                Some(ToldOfFile::Key) => {
+                    let key = node.bytes(cursor)?;
+                    draft.encrypted = key.is_some();
+                    if let Some(details) = &mut draft.details {
+                        details.key_metadata = key.map(<[u8]>::to_vec);
+                    }
+                }
+                Some(ToldOfFile::EqualityIds) => {
+                    draft.deletes.equality_ids =
+                        numbers(node, cursor, "a field id", |item, cursor| item.int(cursor))?;
+                }
                 Some(ToldOfFile::FirstRow) => draft.first_row = node.long(cursor)?,
                 Some(ToldOfFile::Referenced) => {
                     draft.deletes.referenced_data_file = node.text(cursor)?.map(str::to_string);
                 }
                 Some(ToldOfFile::Offset) => draft.deletes.content_offset = node.long(cursor)?,
                 Some(ToldOfFile::Size) => draft.deletes.content_size = node.long(cursor)?,
+                Some(ToldOfFile::SplitOffsets) => {
+                    let offsets =
+                        numbers(node, cursor, "an offset", |item, cursor| item.long(cursor))?;
+                    if let Some(details) = &mut draft.details {
+                        details.split_offsets = offsets;
+                    }
+                }
+                Some(ToldOfFile::SortOrder) => {
+                    let order = node.int(cursor)?;
+                    if let Some(details) = &mut draft.details {
+                        details.sort_order_id = order;
+                    }
+                }
                 None => node.skip(cursor)?,
             }
             Ok(())
@@ -469,11 +593,12 @@ fn format_of(name: &str) -> Result<DataFileFormat, Damage> {
     })
 }
 
+/// False for NULL.
 fn counts(
     node: &Node,
     cursor: &mut Cursor<'_>,
     mut tell: impl FnMut(i32, i64),
-) -> Result<(), Damage> {
+) -> Result<bool, Damage> {
     node.pairs(cursor, |id, value, cursor| {
         if let Some(value) = value.long(cursor)? {
             tell(id, value);
@@ -482,25 +607,30 @@ fn counts(
     })
 }
 
+/// False for NULL.
 fn bounds(
     node: &Node,
     cursor: &mut Cursor<'_>,
     mut tell: impl FnMut(i32, &[u8]) -> Result<(), Damage>,
-) -> Result<(), Damage> {
+) -> Result<bool, Damage> {
     node.pairs(cursor, |id, value, cursor| match value.bytes(cursor)? {
         Some(value) => tell(id, value),
         None => Ok(()),
     })
 }
 
-fn ids(node: &Node, cursor: &mut Cursor<'_>) -> Result<Option<Vec<i32>>, Damage> {
-    let mut ids = Vec::new();
+/// Numbers of which none is NULL; `None` for NULL in place of all.
+fn numbers<T>(
+    node: &Node,
+    cursor: &mut Cursor<'_>,
+    what: &str,
+    read: impl Fn(&Node, &mut Cursor<'_>) -> Result<Option<T>, Damage>,
+) -> Result<Option<Vec<T>>, Damage> {
+    let mut numbers = Vec::new();
     let told = node.items(cursor, |item, cursor| {
-        ids.push(
-            item.int(cursor)?
-                .ok_or_else(|| Damage::new("a field id is NULL"))?,
-        );
+        let number = read(item, cursor)?;
+        numbers.push(number.ok_or_else(|| Damage::new(format!("{what} is NULL")))?);
         Ok(())
     })?;
-    Ok(told.then_some(ids))
+    Ok(told.then_some(numbers))
 }

@@ -3,11 +3,12 @@
 //!
 //! ```text
 //! read ──▶ cache ──▶ list | entries ──▶ avro       location -> bytes -> decoded
-//!                       entries ──▶ partition, columns
+//!                       entries ──▶ partition, columns, details
 //! ```
 
 mod avro;
 mod columns;
+mod details;
 mod entries;
 mod list;
 mod partition;
@@ -15,7 +16,9 @@ mod read;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use entries::{Entry, Live, Manifest};
+pub(crate) use columns::MetricColumns;
+pub(crate) use details::{Count, Details, End};
+pub(crate) use entries::{DeleteDetails, Entry, Inherited, Live, Manifest};
 pub(crate) use list::{ManifestFiles, may_hold_files};
 pub(crate) use partition::PartitionColumn;
-pub(crate) use read::{manifest_files, read_manifest};
+pub(crate) use read::{manifest_files, manifest_of, read_details, read_manifest};

@@ -7,6 +7,7 @@ use iceberg::spec::{ManifestFile, SnapshotRef};
 use iceberg::table::Table;
 
 use super::avro::Damage;
+use super::details::Details;
 use super::entries::Manifest;
 use super::list::ManifestFiles;
 use crate::decoded::{self, Decoded, FileKey, Form, Identity};
@@ -61,29 +62,58 @@ pub(crate) async fn read_manifest(
     table: &Table,
     listed: &ManifestFile,
 ) -> Result<Arc<Manifest>> {
-    let location = &listed.manifest_path;
-    let what = || format!("the manifest {location} of {}", table.identifier());
-    if listed.key_metadata.is_some() {
-        return Err(encrypted(&what()));
-    }
-    let length = length_of(listed);
-    let key = key(store, table, location, length);
+    readable(table, listed)?;
+    let key = key(store, table, &listed.manifest_path, length_of(listed));
     let load = async || {
-        let bytes = read(table, location, &what).await?;
-        // A file that was cut between two blocks looks like a whole one.
-        if length.is_some_and(|length| length != bytes.len() as u64) {
-            let damage = Damage::new(format!(
-                "it has {} bytes, and {} by its manifest list",
-                bytes.len(),
-                listed.manifest_length
-            ));
-            return Err(damage.error(&what()));
-        }
-        let manifest = Manifest::decode(&bytes).map_err(|damage| damage.error(&what()))?;
-        tracing::debug!(%location, entries = manifest.entries().len(), "decoded a manifest");
+        let bytes = manifest_bytes(table, listed).await?;
+        let manifest =
+            Manifest::decode(&bytes).map_err(|damage| damage.error(&manifest_of(table, listed)))?;
+        let entries = manifest.entries().len();
+        tracing::debug!(location = %listed.manifest_path, entries, "decoded a manifest");
         Ok(manifest)
     };
     decoded::get_or_decode(&key, Form::Manifest, load).await
+}
+
+/// A manifest of a list with the details of each entry, decoded anew: nobody but who looks at metadata wants them.
+pub(crate) async fn read_details(
+    table: &Table,
+    listed: &ManifestFile,
+) -> Result<(Manifest, Vec<Details>)> {
+    readable(table, listed)?;
+    let bytes = manifest_bytes(table, listed).await?;
+    Manifest::decode_details(&bytes).map_err(|damage| damage.error(&manifest_of(table, listed)))
+}
+
+fn readable(table: &Table, listed: &ManifestFile) -> Result<()> {
+    match listed.key_metadata {
+        Some(_) => Err(encrypted(&manifest_of(table, listed))),
+        None => Ok(()),
+    }
+}
+
+async fn manifest_bytes(table: &Table, listed: &ManifestFile) -> Result<bytes::Bytes> {
+    let what = || manifest_of(table, listed);
+    let bytes = read(table, &listed.manifest_path, &what).await?;
+    // A file that was cut between two blocks looks like a whole one.
+    if length_of(listed).is_some_and(|length| length != bytes.len() as u64) {
+        let damage = Damage::new(format!(
+            "it has {} bytes, and {} by its manifest list",
+            bytes.len(),
+            listed.manifest_length
+        ));
+        return Err(damage.error(&what()));
+    }
+    Ok(bytes)
+}
+
+/// How errors name it.
+pub(crate) fn manifest_of(table: &Table, listed: &ManifestFile) -> String {
+    format!(
+        "the manifest {} of {}",
+        listed.manifest_path,
+        table.identifier()
+    )
 }
 
 fn length_of(manifest: &ManifestFile) -> Option<u64> {

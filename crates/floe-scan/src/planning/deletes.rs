@@ -13,7 +13,7 @@ use super::context::{Context, Fields};
 use super::equality::{EqualityDelete, Metered};
 use super::specs::{PartitionKey, Spec};
 use crate::error::{Error, ErrorKind, Result};
-use crate::manifest::Live;
+use crate::manifest::{End, Live};
 use crate::task::{DeleteFile, DeleteKind};
 
 /// The field id of a position delete's path column.
@@ -165,8 +165,8 @@ impl<'a> Gathering<'a> {
             (DataContentType::PositionDeletes, _) => {
                 let file = Arc::new(delete_file(live, DeleteKind::Positions));
                 let metrics = live.manifest.metrics();
-                let lowest = metrics.lower_bytes(live.row, FILE_PATH_ID);
-                let highest = metrics.upper_bytes(live.row, FILE_PATH_ID);
+                let lowest = metrics.bound(End::Lower, live.row, FILE_PATH_ID);
+                let highest = metrics.bound(End::Upper, live.row, FILE_PATH_ID);
                 // Bounds that are one and the same path are not truncated: both ends would differ.
                 let only = lowest.filter(|_| lowest == highest);
                 let only = only.and_then(|path| std::str::from_utf8(path).ok());

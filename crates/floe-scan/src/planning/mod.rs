@@ -39,6 +39,7 @@ use running::{Job, Running};
 use summary::Shared;
 
 pub(crate) use readable::readable;
+pub(crate) use specs::write_value;
 pub use summary::PlanSummary;
 
 /// What a scan reads: where, which rows, and what it wants to know of files.

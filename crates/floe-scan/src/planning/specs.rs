@@ -143,7 +143,7 @@ fn promote(value: &Literal, kind: &PrimitiveType) -> Option<Literal> {
 }
 
 /// Writes a value so that two are equal if and only if their bytes are.
-fn write_value(bytes: &mut Vec<u8>, value: &PrimitiveLiteral) {
+pub(crate) fn write_value(bytes: &mut Vec<u8>, value: &PrimitiveLiteral) {
     use PrimitiveLiteral as Of;
     let mut write = |tag: u8, value: &[u8]| {
         bytes.push(tag);

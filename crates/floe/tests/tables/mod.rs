@@ -5,6 +5,7 @@
 mod dialect;
 mod fixtures;
 mod judge;
+mod metadata;
 mod rows;
 
 use fixtures::FixtureSet;

@@ -190,13 +190,13 @@ impl Node {
         }
     }
 
-    /// Hands each pair of a map with whole numbers as keys, which Avro knows as an array of records, to `read`.
+    /// Hands each pair of a map with whole numbers as keys, which Avro knows as an array of records, to `read`; false for NULL.
     #[inline]
     pub(crate) fn pairs<'a>(
         &self,
         cursor: &mut Cursor<'a>,
         mut read: impl FnMut(i32, &Node, &mut Cursor<'a>) -> Result<(), Damage>,
-    ) -> Result<(), Damage> {
+    ) -> Result<bool, Damage> {
         self.items(cursor, |item, cursor| {
             let Kind::Record(fields) = &item.kind else {
                 return Err(Damage::new("it is no map of pairs"));
@@ -209,7 +209,6 @@ impl Node {
             let key = key.ok_or_else(|| Damage::new("a key is NULL"))?;
             read(key, &value.node, cursor)
         })
-        .map(drop)
     }
 
     /// The fields of a record.
