@@ -1,4 +1,8 @@
-//! What the benches share: a store over an origin in process, and the bounds that a full run judges.
+//! What the benches share: a store over an origin in process, tables on local disk, and the bounds that a full run judges.
+
+pub mod bare;
+pub mod process;
+pub mod tables;
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -7,6 +11,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use floe_store::{Store, StoreConfig, StoreFile};
 use floe_testing::line::ScriptedOrigin;
+use futures::future::BoxFuture;
 use uuid::Uuid;
 
 /// An origin without a line before it, and a directory for caches.
@@ -94,6 +99,26 @@ pub async fn median<F: Future<Output = ()>>(runs: usize, mut run: impl FnMut() -
     }
     times.sort();
     times[runs / 2]
+}
+
+/// Something that is timed against others.
+pub type Work<'a> = Box<dyn Fn() -> BoxFuture<'a, ()> + 'a>;
+
+/// The medians of several works, done in turns, so that a busy moment of the machine meets them all.
+pub async fn medians(runs: usize, works: &[Work<'_>]) -> Vec<Duration> {
+    let mut times = vec![Vec::with_capacity(runs); works.len()];
+    for _ in 0..runs {
+        for (work, times) in works.iter().zip(&mut times) {
+            let began = Instant::now();
+            work().await;
+            times.push(began.elapsed());
+        }
+    }
+    let middle = |mut times: Vec<Duration>| {
+        times.sort();
+        times[runs / 2]
+    };
+    times.into_iter().map(middle).collect()
 }
 
 /// A line of a full run: what was measured, what the bound is, held or short.

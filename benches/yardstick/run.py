@@ -76,6 +76,7 @@ def main():
         if "local" in args.states:
             for _ in range(args.repeat_fast):
                 note("local", one("floe", "stream", local, 2, args.timeout))
+                note("local", one("floe", "kept", local, 1, args.timeout))
                 note("local", one("limits", "stream", local, 2, args.timeout))
         for engine in args.only or ["floe", *peers.ENGINES]:
             for case in args.cases:

@@ -18,6 +18,8 @@
 mod columns;
 mod decoded;
 mod error;
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod inspect;
 mod manifest;
 mod output;

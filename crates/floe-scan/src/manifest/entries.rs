@@ -280,7 +280,7 @@ const FILE_FIELDS: [(i32, &str, ToldOfFile); 20] = [
 
 impl Manifest {
     /// Decodes a manifest.
-    pub(super) fn decode(bytes: &[u8]) -> Result<Self, Damage> {
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, Damage> {
         decode(bytes, Depth::Planning).map(|(manifest, _)| manifest)
     }
 

@@ -79,7 +79,7 @@ const SUMMARY_FIELDS: [(i32, &str, Summary); 4] = [
 
 impl ManifestFiles {
     /// Decodes a manifest list.
-    pub(super) fn decode(bytes: &[u8]) -> Result<Self, Damage> {
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, Damage> {
         let container = Container::open(bytes)?;
         let fields: Vec<(Told, Field)> = container
             .fields()?

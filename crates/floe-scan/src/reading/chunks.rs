@@ -1,5 +1,6 @@
 //! Column chunks in memory, as Parquet's decoder wants them.
 
+use std::io::{self, Read};
 use std::ops::Range;
 
 use bytes::{Buf, Bytes};
@@ -9,6 +10,7 @@ use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMetaData};
 use parquet::file::reader::{ChunkReader, Length};
 
+use super::claims;
 use super::offsets::{Offsets, Pages};
 use super::pages;
 use super::pieces::Pieces;
@@ -43,7 +45,12 @@ impl Chunks<'_> {
         };
         let part = |range: Range<u64>| Some((range.start, self.pieces.get(&range)?));
         let parts = needed.into_iter().map(part).collect::<Option<Vec<_>>>()?;
-        Some((Chunk(parts), pages))
+        let chunk = Chunk {
+            parts,
+            packed: pages::is_unpacked_by_parquet(chunk),
+            located: pages.is_some(),
+        };
+        Some((chunk, pages))
     }
 }
 
@@ -88,12 +95,18 @@ impl Iterator for One {
 impl PageIterator for One {}
 
 /// What is there of a chunk, addressed as in its file.
-struct Chunk(Vec<(u64, Bytes)>);
+struct Chunk {
+    parts: Vec<(u64, Bytes)>,
+    /// Whether room is made for as many bytes as its pages claim.
+    packed: bool,
+    /// Whether pages are asked for by their locations, header and all.
+    located: bool,
+}
 
 impl Chunk {
     /// The bytes from `start` on, to the end of the part that holds so many of them.
     fn from(&self, start: u64, length: usize) -> Result<Bytes> {
-        let found = self.0.iter().find_map(|(first, bytes)| {
+        let found = self.parts.iter().find_map(|(first, bytes)| {
             let from = usize::try_from(start.checked_sub(*first)?).ok()?;
             (from.checked_add(length)? <= bytes.len()).then(|| bytes.slice(from..))
         });
@@ -104,7 +117,7 @@ impl Chunk {
 impl Length for Chunk {
     fn len(&self) -> u64 {
         let ends = self
-            .0
+            .parts
             .iter()
             .map(|(start, bytes)| start + bytes.len() as u64);
         ends.max().unwrap_or_default()
@@ -112,13 +125,59 @@ impl Length for Chunk {
 }
 
 impl ChunkReader for Chunk {
-    type T = bytes::buf::Reader<Bytes>;
+    type T = Header;
 
     fn get_read(&self, start: u64) -> Result<Self::T> {
-        Ok(self.from(start, 1)?.reader())
+        Ok(Header {
+            bytes: self.from(start, 1)?,
+            unchecked: self.packed,
+        })
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes> {
-        Ok(self.from(start, length)?.slice(..length))
+        let bytes = self.from(start, length)?.slice(..length);
+        if self.packed && self.located {
+            claims::page(&bytes).map_err(|what| ParquetError::General(what.to_owned()))?;
+        }
+        Ok(bytes)
+    }
+}
+
+/// Where the header of a page may begin: it does if anything is read.
+struct Header {
+    bytes: Bytes,
+    unchecked: bool,
+}
+
+impl Read for Header {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        if std::mem::take(&mut self.unchecked) {
+            claims::page(&self.bytes).map_err(io::Error::other)?;
+        }
+        let read = into.len().min(self.bytes.len());
+        self.bytes.copy_to_slice(&mut into[..read]);
+        Ok(read)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_that_claims_too_much_is_not_read_where_room_is_made_for_it() {
+        // Type, two gibibytes unpacked, ten bytes stored.
+        let header = [0x15, 0, 0x15, 0xfe, 0xff, 0xff, 0xff, 0x0f, 0x15, 20, 0];
+        let chunk = |packed, located| Chunk {
+            parts: vec![(7, Bytes::copy_from_slice(&header))],
+            packed,
+            located,
+        };
+        let read = |packed| chunk(packed, false).get_read(7).unwrap().read(&mut [0; 4]);
+        assert!(read(true).is_err());
+        assert_eq!(read(false).unwrap(), 4);
+        let get = |packed| chunk(packed, true).get_bytes(7, header.len());
+        assert!(get(true).is_err());
+        assert_eq!(get(false).unwrap(), header[..]);
     }
 }

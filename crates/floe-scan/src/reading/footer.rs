@@ -7,6 +7,7 @@ use bytes::Bytes;
 use parquet::file::metadata::{FooterTail, ParquetMetaData, ParquetMetaDataReader};
 
 use super::chunks;
+use super::claims;
 use super::pieces::Pieces;
 use super::source::Bytewise;
 use crate::decoded::{self, Decoded, FileKey, Form};
@@ -109,6 +110,8 @@ fn piece(key: &FileKey, pieces: &Pieces, range: &Range<u64>) -> Result<Bytes> {
 }
 
 fn decode(key: &FileKey, bytes: &Bytes) -> Result<ParquetMetaData> {
+    claims::footer(bytes)
+        .map_err(|what| corrupt(key, &format!("its footer is damaged: {what}")))?;
     // Hostile bytes have made decoders panic before.
     std::panic::catch_unwind(|| ParquetMetaDataReader::decode_metadata(bytes))
         .map_err(|_| corrupt(key, "its footer makes the decoder panic"))?

@@ -15,6 +15,7 @@
 
 mod bounds;
 mod chunks;
+mod claims;
 mod constant;
 mod convert;
 mod decode;

@@ -8,6 +8,7 @@ use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::page_index::column_index::ColumnIndexMetaData;
 use parquet::file::reader::{ChunkReader, Length};
 
+use super::claims;
 use super::offsets::Pages;
 
 /// What is told of the pages of one column chunk.
@@ -16,6 +17,7 @@ pub(super) struct PageIndex(ColumnIndexMetaData);
 impl PageIndex {
     /// Decodes the column index of a chunk.
     pub(super) fn read(chunk: &ColumnChunkMetaData, bytes: Bytes) -> Option<Self> {
+        claims::column_index(&bytes).ok()?;
         let start = u64::try_from(chunk.column_index_offset()?).ok()?;
         let placed = Placed { start, bytes };
         let chunk = std::slice::from_ref(chunk);
@@ -87,6 +89,7 @@ pub(super) fn read_offsets(
     bytes: Bytes,
     rows: usize,
 ) -> Option<Pages> {
+    claims::offset_index(&bytes).ok()?;
     let start = u64::try_from(chunk.offset_index_offset()?).ok()?;
     let placed = Placed { start, bytes };
     let one = std::slice::from_ref(chunk);

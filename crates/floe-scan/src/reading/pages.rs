@@ -16,11 +16,21 @@ use parquet::file::serialized_reader::SerializedPageReader;
 use zstd::bulk::Decompressor;
 use zstd::zstd_safe::get_frame_content_size;
 
+use super::claims;
+
 /// No page is larger: its header tells its size in 31 bits.
 const LARGEST_PAGE: u64 = i32::MAX as u64;
 
 thread_local! {
     static DECOMPRESSOR: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
+}
+
+/// Whether Parquet's reader unpacks the pages of a chunk, and so makes room for what they claim.
+pub(super) fn is_unpacked_by_parquet(chunk: &ColumnChunkMetaData) -> bool {
+    !matches!(
+        chunk.compression(),
+        Compression::ZSTD(_) | Compression::UNCOMPRESSED
+    )
 }
 
 /// The pages of a chunk of so many rows: those at these locations, or one after the other.
@@ -31,21 +41,26 @@ pub(super) fn of<R: ChunkReader + 'static>(
     locations: Option<Vec<PageLocation>>,
 ) -> Result<Box<dyn PageReader>> {
     let reader = Arc::new(reader);
-    if !matches!(chunk.compression(), Compression::ZSTD(_)) {
-        let pages = SerializedPageReader::new(reader, chunk, rows, locations)?;
-        return Ok(Box::new(pages));
-    }
-    // As if it were not compressed: the pages come as they are stored.
-    let stored = chunk.clone().into_builder();
-    let stored = stored.set_compression(Compression::UNCOMPRESSED).build()?;
-    let pages = SerializedPageReader::new(reader, &stored, rows, locations)?;
-    Ok(Box::new(Zstandard(pages)))
+    let zstandard = matches!(chunk.compression(), Compression::ZSTD(_));
+    let pages = match zstandard {
+        false => SerializedPageReader::new(reader, chunk, rows, locations)?,
+        true => {
+            // As if it were not compressed: the pages come as they are stored.
+            let stored = chunk.clone().into_builder();
+            let stored = stored.set_compression(Compression::UNCOMPRESSED).build()?;
+            SerializedPageReader::new(reader, &stored, rows, locations)?
+        }
+    };
+    Ok(Box::new(Pages { pages, zstandard }))
 }
 
-/// Pages that are stored in Zstandard.
-struct Zstandard<R: ChunkReader>(SerializedPageReader<R>);
+/// Pages, unpacked here if they are stored in Zstandard.
+struct Pages<R: ChunkReader> {
+    pages: SerializedPageReader<R>,
+    zstandard: bool,
+}
 
-impl<R: ChunkReader> Iterator for Zstandard<R> {
+impl<R: ChunkReader> Iterator for Pages<R> {
     type Item = Result<Page>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -53,41 +68,63 @@ impl<R: ChunkReader> Iterator for Zstandard<R> {
     }
 }
 
-impl<R: ChunkReader> PageReader for Zstandard<R> {
+impl<R: ChunkReader> PageReader for Pages<R> {
     fn get_next_page(&mut self) -> Result<Option<Page>> {
-        let mut page = self.0.get_next_page()?;
-        match &mut page {
-            None => {}
-            Some(Page::DataPage { buf, .. } | Page::DictionaryPage { buf, .. }) => {
-                *buf = decompress(buf, 0)?;
+        let mut page = self.pages.get_next_page()?;
+        if let Some(page) = &mut page {
+            if self.zstandard {
+                unpack(page)?;
             }
-            Some(Page::DataPageV2 {
-                buf,
-                def_levels_byte_len,
-                rep_levels_byte_len,
-                is_compressed,
-                ..
-            }) => {
-                // Levels are stored in front, as they are.
-                let levels = u64::from(*def_levels_byte_len) + u64::from(*rep_levels_byte_len);
-                if *is_compressed {
-                    *buf = decompress(buf, usize::try_from(levels)?)?;
-                }
-            }
+            check(page)?;
         }
         Ok(page)
     }
 
     fn peek_next_page(&mut self) -> Result<Option<PageMetadata>> {
-        self.0.peek_next_page()
+        self.pages.peek_next_page()
     }
 
     fn skip_next_page(&mut self) -> Result<()> {
-        self.0.skip_next_page()
+        self.pages.skip_next_page()
     }
 
     fn at_record_boundary(&mut self) -> Result<bool> {
-        self.0.at_record_boundary()
+        self.pages.at_record_boundary()
+    }
+}
+
+fn unpack(page: &mut Page) -> Result<()> {
+    match page {
+        Page::DataPage { buf, .. } | Page::DictionaryPage { buf, .. } => {
+            *buf = decompress(buf, 0)?;
+        }
+        Page::DataPageV2 {
+            buf,
+            def_levels_byte_len,
+            rep_levels_byte_len,
+            is_compressed,
+            ..
+        } => {
+            // Levels are stored in front, as they are.
+            let levels = u64::from(*def_levels_byte_len) + u64::from(*rep_levels_byte_len);
+            if *is_compressed {
+                *buf = decompress(buf, usize::try_from(levels)?)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The decoder makes room for all values of a dictionary before it looks for them; each takes a byte at the least.
+fn check(page: &Page) -> Result<()> {
+    match page {
+        Page::DictionaryPage {
+            buf, num_values, ..
+        } if u64::from(*num_values) > buf.len() as u64 => Err(ParquetError::General(format!(
+            "a dictionary claims {num_values} values in {} bytes",
+            buf.len()
+        ))),
+        _ => Ok(()),
     }
 }
 
@@ -99,9 +136,11 @@ fn decompress(stored: &Bytes, plain: usize) -> Result<Bytes> {
         ));
     };
     let mut page = Vec::new();
-    // Writers that stream do not tell the size beforehand.
+    // Writers that stream do not tell the size beforehand, and a size that can hardly be makes room for nothing.
     let size = get_frame_content_size(compressed).ok().flatten();
-    let size = size.filter(|size| *size <= LARGEST_PAGE && !compressed.is_empty());
+    let believed = |size: &u64| claims::may_unpack_to(compressed.len() as u64, *size);
+    let size = size.filter(|size| *size <= LARGEST_PAGE && believed(size));
+    let size = size.filter(|_| !compressed.is_empty());
     if let Some(size) = size {
         reserve(&mut page, plain.len() + usize::try_from(size)?)?;
         page.extend_from_slice(plain);
@@ -179,5 +218,17 @@ mod tests {
         }
         assert!(decompress(&Bytes::from_static(b"no frame at all"), 0).is_err());
         assert!(decompress(&stored, stored.len() + 1).is_err());
+    }
+
+    #[test]
+    fn a_dictionary_has_no_more_values_than_bytes() {
+        let of = |num_values| Page::DictionaryPage {
+            buf: Bytes::from_static(&[0; 8]),
+            num_values,
+            encoding: parquet::basic::Encoding::PLAIN,
+            is_sorted: false,
+        };
+        assert!(check(&of(8)).is_ok());
+        assert!(check(&of(9)).is_err());
     }
 }

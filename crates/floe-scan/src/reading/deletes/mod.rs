@@ -157,21 +157,23 @@ impl Deletes {
     }
 }
 
+/// The bits of a position within its bitmap.
+const LOW: u64 = u32::MAX as u64;
+
 /// The positions of `first..first + rows`.
 fn within(positions: &RoaringTreemap, first: u64, rows: u64) -> impl Iterator<Item = u64> + '_ {
     let end = first.saturating_add(rows);
     positions.bitmaps().flat_map(move |(high, bitmap)| {
         let base = u64::from(high) << 32;
-        let low = |position: u64| position.clamp(base, base + (1 << 32)) - base;
-        let (from, to) = (low(first), low(end));
+        // Both ends inclusive: the last bitmap of all ends where the numbers do.
+        let (from, last) = (first.max(base), end.saturating_sub(1).min(base | LOW));
+        let low = |position: u64| (position & LOW) as u32;
         // Of bitmaps that lie outside, nothing is left.
-        let last = u32::try_from(to.saturating_sub(1)).unwrap_or(u32::MAX);
-        let from = u32::try_from(from)
-            .ok()
-            .filter(|from| to > 0 && *from <= last);
-        from.into_iter()
-            .flat_map(move |from| bitmap.range(from..=last))
-            .map(move |low| base + u64::from(low))
+        let range = (from <= last && from < end).then(|| low(from)..=low(last));
+        range
+            .into_iter()
+            .flat_map(move |range| bitmap.range(range))
+            .map(move |low| base | u64::from(low))
     })
 }
 
@@ -182,7 +184,17 @@ mod tests {
     #[test]
     fn positions_within_a_range_across_bitmaps() {
         let edge = 1u64 << 32;
-        let all = [0, 5, edge - 1, edge, edge + 7, 3 * edge];
+        let last = u64::MAX - 1;
+        let all = [
+            0,
+            5,
+            edge - 1,
+            edge,
+            edge + 7,
+            3 * edge,
+            u64::MAX - edge,
+            last,
+        ];
         let positions = RoaringTreemap::from_iter(all);
         let ranges = [
             (0, 6),
@@ -192,7 +204,11 @@ mod tests {
             (edge, 8),
             (edge + 8, 2 * edge),
             (6, 0),
+            (0, 0),
             (0, u64::MAX),
+            (edge, u64::MAX),
+            (last - 5, 5),
+            (last - 5, 6),
         ];
         for (first, rows) in ranges {
             let wanted: Vec<_> = all

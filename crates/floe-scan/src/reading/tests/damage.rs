@@ -49,6 +49,25 @@ async fn a_file_that_was_cut_is_an_error() {
 }
 
 #[tokio::test]
+async fn a_footer_that_claims_more_than_it_holds_is_an_error() {
+    // Field 2, the schema, as a list of two thousand million structs; a group of as many children.
+    let list = vec![0x29, 0xfc, 0xff, 0xff, 0xff, 0xff, 0x07, 0];
+    let group = vec![
+        0x29, 0x1c, 0x48, 1, b'r', 0x15, 0xfe, 0xff, 0xff, 0xff, 0x0f, 0, 0,
+    ];
+    let files = Arc::new(Files::new());
+    for (number, footer) in [list, group].into_iter().enumerate() {
+        let length = u32::try_from(footer.len()).unwrap().to_le_bytes();
+        let bytes = [b"PAR1", footer.as_slice(), &length, b"PAR1"].concat();
+        let location = format!("claims {number}");
+        let length = files.put(&location, bytes);
+        let error = error(&files, spec(&table(), &[1, 2]), task(&location, length, 60)).await;
+        assert_eq!(error.kind(), ErrorKind::Corrupt);
+        assert!(error.to_string().contains("claims more"), "{error}");
+    }
+}
+
+#[tokio::test]
 async fn a_flipped_bit_is_an_error_or_harmless() {
     let files = Arc::new(Files::new());
     let intact = intact();

@@ -1,18 +1,24 @@
-//! Rows of a warm table: planning, full and narrow scans, one match, counts.
+//! Rows of warm tables: planning, footers, decoding, each kind of delete, pruning, full and narrow scans, one match, counts.
 //!
 //!     cargo bench -p floe-benches --bench scan               full, judged: held or short
-//!     cargo bench -p floe-benches --bench scan -- --test     each once, on a small lake, judging nothing
+//!     cargo bench -p floe-benches --bench scan -- --test     each once, on small tables, judging nothing
+//!
+//! `scan` asks as an application does; the other groups (`parts`) ask the reader alone, and `bounds` judges.
 
 #![allow(clippy::print_stdout)]
+
+mod bounds;
+mod parts;
+mod season;
 
 use std::hint::black_box;
 use std::time::Duration;
 
 use criterion::{Criterion, Throughput};
 use floe::{At, Floe, ScanBuilder, Table};
-use floe_benches::{median, verdict};
-use floe_testing::lake::{DEFAULT_ROWS, Lake, LakeConfig};
+use floe_testing::lake::{Lake, LakeConfig};
 use futures::TryStreamExt;
+use season::{Season, Sizes};
 use tokio::runtime::Runtime;
 
 /// A match of the lake: one partition, one file.
@@ -21,28 +27,36 @@ const ONE_MATCH: &str = "match_id = 123100";
 fn main() {
     let runtime = Runtime::new().expect("a runtime");
     let smoke = std::env::args().any(|arg| arg == "--test");
+    let sizes = if smoke { Sizes::SMOKE } else { Sizes::FULL };
     let dir = tempfile::tempdir().expect("a directory");
-    let rows = if smoke { 10_000 } else { DEFAULT_ROWS };
-    let table = runtime.block_on(lake(dir.path(), rows));
+    let lake = runtime.block_on(lake(dir.path(), sizes.rows));
+    let table = runtime.block_on(events(&lake));
+    let season = runtime.block_on(Season::build(&lake, &sizes));
     let mut criterion = Criterion::default()
-        .measurement_time(Duration::from_secs(5))
+        .warm_up_time(Duration::from_secs(1))
+        .measurement_time(Duration::from_secs(3))
         .sample_size(10)
         .configure_from_args();
-    scans(&mut criterion, &runtime, &table, rows);
+    scans(&mut criterion, &runtime, &table, sizes.rows);
+    parts::bench(&mut criterion, &runtime, &season);
     criterion.final_summary();
     if !smoke {
-        runtime.block_on(judge(&table));
+        runtime.block_on(bounds::judge(&table, &season));
     }
 }
 
-/// The events table of a demo lake, on local disk.
-async fn lake(dir: &std::path::Path, rows: u64) -> Table {
+/// A demo lake on local disk.
+async fn lake(dir: &std::path::Path, rows: u64) -> Lake {
     let config = LakeConfig {
         rows,
         ..LakeConfig::default()
     };
     let lake = Lake::build(dir, config, |_, _, _| ()).await;
-    let lake = lake.expect("a directory of our own");
+    lake.expect("a directory of our own")
+}
+
+/// Its events table.
+async fn events(lake: &Lake) -> Table {
     let catalog = format!("sqlite:///{}", lake.dir().join("catalog.db").display());
     let floe = Floe::builder()
         .catalog("demo")
@@ -92,34 +106,4 @@ async fn read(scan: ScanBuilder) -> usize {
         rows += black_box(batch).num_rows();
     }
     rows
-}
-
-/// The bounds of a warm reader that need no peer.
-async fn judge(table: &Table) {
-    assert!(
-        read(table.scan().filter(ONE_MATCH)).await > 0,
-        "the lake has this match"
-    );
-    println!("\nbounds, medians of this run:");
-    let one = median(51, || async {
-        black_box(read(table.scan().filter(ONE_MATCH)).await);
-    })
-    .await;
-    println!(
-        "{}",
-        verdict(
-            "one match, warm, in process",
-            one.as_secs_f64() * 1e3,
-            10.0,
-            "ms"
-        )
-    );
-    let full = median(5, || async {
-        black_box(read(table.scan()).await);
-    })
-    .await;
-    println!(
-        "       a full scan, batches dropped: {:.3} s",
-        full.as_secs_f64()
-    );
 }
