@@ -1,5 +1,6 @@
 //! SQL text to a condition of a scan.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, LazyLock};
 
 use arrow_schema::{DataType, Schema as ArrowSchema};
@@ -30,6 +31,15 @@ static STATE: LazyLock<SessionState> =
 /// # Errors
 /// [`ErrorKind::Invalid`] for what is no condition on rows of this schema.
 pub fn parse_filter(text: &str, schema: &Schema) -> Result<Predicate> {
+    // DataFusion 53 panics on a type's name before a number, such as `date 5`.
+    let parsed = std::panic::catch_unwind(AssertUnwindSafe(|| parse(text, schema)));
+    parsed.unwrap_or_else(|_| {
+        let message = format!("can't use '{text}' as a filter: DataFusion's planner panics on it");
+        Err(Error::new(ErrorKind::Invalid, message))
+    })
+}
+
+fn parse(text: &str, schema: &Schema) -> Result<Predicate> {
     let wrong = |source: DataFusionError| {
         Error::new(ErrorKind::Invalid, format!("can't use '{text}' as a filter"))
             .with_hint("a filter is an SQL expression over the table's columns; names with capitals need double quotes")

@@ -1,5 +1,6 @@
 //! Queries: a DataFusion session of its own for each, so that a query sees one state of every table.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -9,6 +10,7 @@ use datafusion::execution::context::{SQLOptions, SessionContext};
 use datafusion::prelude::SessionConfig;
 use floe_scan::At;
 use floe_sql::{FloeCatalogList, FloeTable, SourceError, TableSource};
+use futures::FutureExt;
 use iceberg::{NamespaceIdent, TableIdent};
 
 use crate::error::{Error, ErrorKind, Result};
@@ -41,10 +43,16 @@ pub(crate) async fn plan(floe: &Floe, query: &str) -> Result<DataFrame> {
         .with_allow_ddl(false)
         .with_allow_dml(false)
         .with_allow_statements(false);
-    SessionContext::new_with_state(state)
-        .sql_with_options(query, reads)
-        .await
-        .map_err(explain)
+    let context = SessionContext::new_with_state(state);
+    let planning = context.sql_with_options(query, reads);
+    // DataFusion 53 panics on a type's name before a number, such as `date 5`.
+    match AssertUnwindSafe(planning).catch_unwind().await {
+        Ok(planned) => planned.map_err(explain),
+        Err(_) => Err(Error::new(
+            ErrorKind::Invalid,
+            "DataFusion's planner panics on this query",
+        )),
+    }
 }
 
 /// Whether a query wants to know which tables there are; all others get by without listing the catalog.

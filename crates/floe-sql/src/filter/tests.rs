@@ -115,3 +115,10 @@ fn a_filter_that_is_none_is_told_by_what_it_is() {
         assert!(error.to_string().contains(&format!("'{text}'")), "{error}");
     }
 }
+
+#[test]
+fn a_panic_of_the_planner_is_an_error() {
+    let error = parse_filter("date 5 < day", &schema()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid);
+    assert!(error.to_string().contains("date 5 < day"), "{error}");
+}
