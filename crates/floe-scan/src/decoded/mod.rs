@@ -103,6 +103,12 @@ pub(crate) async fn get_or_decode<V: Decoded>(
     KEPT.get_or_load(&key, load).await.map(|kept| kept.get())
 }
 
+/// Lets go at once of what is too much, which is done in passing otherwise.
+#[cfg(test)]
+pub(crate) fn settle() {
+    KEPT.weight();
+}
+
 /// Keeps what was decoded on the way to something else.
 pub(crate) fn keep<V: Decoded>(file: &FileKey, form: Form, value: Arc<V>) {
     KEPT.insert((file.clone(), form), Erased::new(value));

@@ -11,6 +11,7 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 
 use super::chunks::Chunks;
 use super::convert::{Child, Constants};
+use super::deletes::KeyRows;
 use super::group::{Group, OpenFile};
 use super::metadata::{Described, MetadataColumn};
 use super::needs::{Part, Passes};
@@ -392,8 +393,9 @@ fn judge(
                     .ok_or_else(|| file.corrupt("a column of an equality delete is no struct"))
             })
             .collect::<Result<Vec<_>>>()?;
+        let rows = KeyRows::new(&keys).map_err(|e| file.unfit(e))?;
         for set in deletes {
-            let found = set.find(&keys, length)?;
+            let found = set.find(&rows);
             deleted = match (deleted, found) {
                 (Some(one), Some(other)) => Some(&one | &other),
                 (one, other) => one.or(other),

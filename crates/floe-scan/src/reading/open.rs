@@ -7,7 +7,7 @@ use iceberg::spec::{DataFileFormat, Type};
 use parquet::schema::types::SchemaDescPtr;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::deletes;
+use super::deletes::{self, Held};
 use super::footer::{self, Approach};
 use super::group::{Group, OpenFile};
 use super::guess;
@@ -34,6 +34,7 @@ pub(super) struct Shared {
     pub(super) paths: Paths,
     /// One permit for each batch that may be decoded at once.
     pub(super) decoders: Arc<Semaphore>,
+    pub(super) held: Held,
     schemas: Mutex<Vec<Arc<FileSchema>>>,
     needs: Mutex<Vec<(Asked, Arc<Needs>)>>,
     readings: Mutex<Vec<Remembered>>,
@@ -53,6 +54,7 @@ impl Shared {
             paths: Paths::new(&spec.schema),
             decoders: Arc::new(Semaphore::new(spec.limits.decoders.max(1))),
             spec,
+            held: Held::default(),
             schemas: Mutex::default(),
             needs: Mutex::default(),
             readings: Mutex::default(),

@@ -1,16 +1,16 @@
 //! Equality deletes: a set of rows, each of which deletes every row that equals it in some columns.
 
-use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
 use arrow_array::ArrayRef;
 use arrow_buffer::BooleanBuffer;
+use hashbrown::HashTable;
 
 use super::super::layout::Wanted;
 use super::super::needs::{self, KeyColumn};
 use super::super::open::Shared;
 use super::super::rows::below;
-use super::keys::Encoder;
+use super::keys::{self, KeyRows};
 use super::table::Table;
 use crate::decoded::FileKey;
 use crate::error::{Error, ErrorKind, Result};
@@ -64,125 +64,76 @@ pub(super) async fn load(
                 format!("{location}: a column of the delete file is no struct"),
             )
         })?;
-        into.insert(location, &keys)
+        let rows = KeyRows::new(&keys).map_err(|source| {
+            Error::new(
+                ErrorKind::Unsupported,
+                format!("{location} deletes by a column of a type that is not supported"),
+            )
+            .with_source(source)
+        })?;
+        into.insert(location, &rows)
     };
     table.decode(EqualitySet::default(), take).await
 }
 
 /// A set of rows: their bytes one after the other, found by their hashes.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(in super::super) struct EqualitySet {
     bytes: Vec<u8>,
     /// Where each row's bytes end.
     ends: Vec<usize>,
-    /// Rows by hash, counted from one; zero is free. At most half full, of a length that is a power of two.
-    slots: Vec<u32>,
-    hasher: RandomState,
-}
-
-impl Default for EqualitySet {
-    fn default() -> Self {
-        Self {
-            bytes: Vec::new(),
-            ends: Vec::new(),
-            slots: vec![0; 16],
-            hasher: RandomState::new(),
-        }
-    }
+    /// Rows by hash.
+    table: HashTable<u32>,
 }
 
 impl EqualitySet {
     /// Bytes that it takes.
     pub(super) fn weight(&self) -> usize {
-        self.bytes.capacity() + 8 * self.ends.capacity() + 4 * self.slots.len()
+        self.bytes.capacity() + 8 * self.ends.capacity() + self.table.allocation_size()
     }
 
-    /// Which of `rows` rows are in it, given its columns; `None` if none is.
-    pub(in super::super) fn find(
-        &self,
-        columns: &[ArrayRef],
-        rows: usize,
-    ) -> Result<Option<BooleanBuffer>> {
+    /// Which of these rows are in it; `None` if none is.
+    pub(in super::super) fn find(&self, rows: &KeyRows) -> Option<BooleanBuffer> {
         if self.ends.is_empty() {
-            return Ok(None);
+            return None;
         }
-        let encoder = Encoder::new(columns).map_err(|kind| unsupported("the table", kind))?;
-        let mut key = Vec::new();
-        let found = BooleanBuffer::collect_bool(rows, |row| {
-            encoder.encode(row, &mut key);
-            self.slot_of(&key).is_err()
+        let found = BooleanBuffer::collect_bool(rows.len(), |row| {
+            let (hash, key) = rows.row(row);
+            self.table.find(hash, |at| self.row(*at) == key).is_some()
         });
-        Ok((found.count_set_bits() > 0).then_some(found))
+        (found.count_set_bits() > 0).then_some(found)
     }
 
-    fn insert(&mut self, location: &str, columns: &[ArrayRef]) -> Result<()> {
-        let encoder = Encoder::new(columns).map_err(|kind| unsupported(location, kind))?;
-        let rows = columns.first().map_or(0, |column| column.len());
-        let mut key = Vec::new();
-        for row in 0..rows {
-            encoder.encode(row, &mut key);
-            self.add(&key).ok_or_else(|| {
+    fn insert(&mut self, location: &str, rows: &KeyRows) -> Result<()> {
+        for row in 0..rows.len() {
+            let (hash, key) = rows.row(row);
+            if self.table.find(hash, |at| self.row(*at) == key).is_some() {
+                continue;
+            }
+            let at = u32::try_from(self.ends.len()).map_err(|_| {
                 Error::new(
                     ErrorKind::Unsupported,
                     format!("{location} deletes by more rows than fit in memory"),
                 )
             })?;
+            self.bytes.extend_from_slice(key);
+            self.ends.push(self.bytes.len());
+            let (bytes, ends) = (&self.bytes, &self.ends);
+            let rehash = |at: &u32| keys::hash(row_of(bytes, ends, *at));
+            self.table.insert_unique(hash, at, rehash);
         }
         Ok(())
     }
 
-    fn add(&mut self, key: &[u8]) -> Option<()> {
-        let Ok(slot) = self.slot_of(key) else {
-            return Some(());
-        };
-        self.bytes.extend_from_slice(key);
-        self.ends.push(self.bytes.len());
-        self.slots[slot] = u32::try_from(self.ends.len()).ok()?;
-        if self.ends.len() * 2 > self.slots.len() {
-            self.grow();
-        }
-        Some(())
-    }
-
-    fn grow(&mut self) {
-        self.slots = vec![0; self.slots.len() * 2];
-        for row in 0..self.ends.len() {
-            let mut slot = self.first_slot(self.row(row));
-            while self.slots[slot] != 0 {
-                slot = (slot + 1) & (self.slots.len() - 1);
-            }
-            // Rows were counted in 32 bits when they came.
-            self.slots[slot] = (row + 1) as u32;
-        }
-    }
-
-    /// The free slot where a key belongs; an error if it is there already.
-    fn slot_of(&self, key: &[u8]) -> std::result::Result<usize, ()> {
-        let mut slot = self.first_slot(key);
-        loop {
-            match self.slots[slot] {
-                0 => return Ok(slot),
-                row if self.row(row as usize - 1) == key => return Err(()),
-                _ => slot = (slot + 1) & (self.slots.len() - 1),
-            }
-        }
-    }
-
-    fn first_slot(&self, key: &[u8]) -> usize {
-        self.hasher.hash_one(key) as usize & (self.slots.len() - 1)
-    }
-
-    fn row(&self, row: usize) -> &[u8] {
-        let start = row.checked_sub(1).map_or(0, |before| self.ends[before]);
-        &self.bytes[start..self.ends[row]]
+    fn row(&self, at: u32) -> &[u8] {
+        row_of(&self.bytes, &self.ends, at)
     }
 }
 
-fn unsupported(location: &str, kind: &arrow_schema::DataType) -> Error {
-    Error::new(
-        ErrorKind::Unsupported,
-        format!("{location}: equality deletes by a column of type {kind} are not supported"),
-    )
+fn row_of<'a>(bytes: &'a [u8], ends: &[usize], at: u32) -> &'a [u8] {
+    let at = at as usize;
+    let start = at.checked_sub(1).map_or(0, |before| ends[before]);
+    &bytes[start..ends[at]]
 }
 
 #[cfg(test)]
@@ -193,14 +144,14 @@ mod tests {
 
     fn set(columns: &[ArrayRef]) -> EqualitySet {
         let mut set = EqualitySet::default();
-        set.insert("f", columns).unwrap();
+        set.insert("f", &KeyRows::new(columns).unwrap()).unwrap();
         set
     }
 
     fn found(set: &EqualitySet, columns: &[ArrayRef]) -> Vec<bool> {
-        let rows = columns[0].len();
-        let found = set.find(columns, rows).unwrap();
-        found.map_or(vec![false; rows], |found| found.iter().collect())
+        let rows = KeyRows::new(columns).unwrap();
+        let found = set.find(&rows);
+        found.map_or(vec![false; rows.len()], |found| found.iter().collect())
     }
 
     #[test]

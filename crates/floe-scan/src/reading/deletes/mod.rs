@@ -6,7 +6,8 @@ mod positions;
 mod table;
 pub(super) mod vector;
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder};
 use futures::future::try_join_all;
@@ -14,6 +15,7 @@ use iceberg::spec::DataFileFormat;
 use roaring::RoaringTreemap;
 
 pub(super) use equality::EqualitySet;
+pub(super) use keys::KeyRows;
 use positions::PositionDeletes;
 
 use super::open::Shared;
@@ -116,7 +118,12 @@ async fn load_one(shared: &Arc<Shared>, delete: &DeleteFile) -> Result<Loaded> {
     Ok(match &delete.kind {
         DeleteKind::Positions => {
             let decode = async || positions::load(shared, &key, delete).await;
-            Loaded::Positions(decoded::get_or_decode(&key, Form::Positions, decode).await?)
+            let several = |loaded: &PositionDeletes| loaded.files() > 1;
+            let held = &shared.held.positions;
+            Loaded::Positions(
+                held.get_or_decode(&key, Form::Positions, decode, several)
+                    .await?,
+            )
         }
         DeleteKind::Vector { offset, length } => {
             let decode = async || vector::load(shared, delete, *offset, *length).await;
@@ -126,9 +133,51 @@ async fn load_one(shared: &Arc<Shared>, delete: &DeleteFile) -> Result<Loaded> {
             let columns = equality::columns(shared, ids)?;
             let form = Form::Equality(columns.name());
             let decode = async || equality::load(shared, &key, delete, columns).await;
-            Loaded::Equality(decoded::get_or_decode(&key, form, decode).await?)
+            let held = &shared.held.equality;
+            Loaded::Equality(held.get_or_decode(&key, form, decode, |_| true).await?)
         }
     })
+}
+
+/// Decoded delete files of a scan that several of its data files need: what the process keeps may have no room for a
+/// large one, and each data file would decode it anew.
+#[derive(Debug, Default)]
+pub(super) struct Held {
+    positions: HeldFiles<PositionDeletes>,
+    equality: HeldFiles<EqualitySet>,
+}
+
+#[derive(Debug)]
+struct HeldFiles<V>(Mutex<HashMap<(FileKey, Form), Arc<V>>>);
+
+impl<V> Default for HeldFiles<V> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<V: Decoded> HeldFiles<V> {
+    async fn get_or_decode(
+        &self,
+        key: &FileKey,
+        form: Form,
+        decode: impl AsyncFnOnce() -> Result<V>,
+        worth_holding: impl FnOnce(&V) -> bool,
+    ) -> Result<Arc<V>> {
+        let place = (key.clone(), form.clone());
+        if let Some(held) = self.lock().get(&place) {
+            return Ok(held.clone());
+        }
+        let decoded = decoded::get_or_decode(key, form, decode).await?;
+        if worth_holding(&decoded) {
+            self.lock().insert(place, decoded.clone());
+        }
+        Ok(decoded)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<(FileKey, Form), Arc<V>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Deletes {
@@ -179,7 +228,38 @@ fn within(positions: &RoaringTreemap, first: u64, rows: u64) -> impl Iterator<It
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use super::*;
+    use crate::decoded::Identity;
+
+    /// More than the process keeps.
+    struct Huge;
+
+    impl Decoded for Huge {
+        fn bytes(&self) -> usize {
+            usize::MAX / 2
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_too_large_to_keep_is_decoded_once_for_a_scan_that_holds_it() {
+        for (holds, expected) in [(true, 1), (false, 2)] {
+            let key = FileKey::new(&Identity::apart(), "d", None);
+            let scan = HeldFiles::default();
+            let times = Cell::new(0);
+            for _ in 0..2 {
+                let decode = async || {
+                    times.set(times.get() + 1);
+                    Ok(Huge)
+                };
+                let loaded = scan.get_or_decode(&key, Form::Positions, decode, |_| holds);
+                loaded.await.unwrap();
+                decoded::settle();
+            }
+            assert_eq!(times.get(), expected);
+        }
+    }
 
     #[test]
     fn positions_within_a_range_across_bitmaps() {

@@ -28,6 +28,11 @@ impl PositionDeletes {
         self.by_file.get(location)
     }
 
+    /// Data files that it deletes rows of.
+    pub(super) fn files(&self) -> usize {
+        self.by_file.len()
+    }
+
     /// Bytes that it takes.
     pub(super) fn weight(&self) -> usize {
         let each = |(path, positions): (&String, &RoaringTreemap)| {
