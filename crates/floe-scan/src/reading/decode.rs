@@ -1,10 +1,12 @@
 //! Decoding a row group to batches, one at a time. All of this is work for a processor: no waiting, no I/O.
 
 use std::ops::Range;
+use std::panic::resume_unwind;
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions};
 use arrow_buffer::BooleanBuffer;
+use arrow_schema::ArrowError;
 use arrow_select::concat::concat;
 use arrow_select::filter::{FilterBuilder, FilterPredicate};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
@@ -83,12 +85,12 @@ impl Decoder {
         matches!(self.state, State::Done)
     }
 
-    /// Decodes the next batch, or a part of the way to it.
-    pub(super) fn step(&mut self) -> Result<Step> {
+    /// Decodes the next batch, or a part of the way to it. `helped`: a second thread may work on it too.
+    pub(super) fn step(&mut self, helped: bool) -> Result<Step> {
         match std::mem::replace(&mut self.state, State::Done) {
-            State::Start => self.start()?,
+            State::Start => self.start(helped)?,
             State::One(mut pass, dead) => {
-                if let Some(batch) = pass.next(&self.group)? {
+                if let Some(batch) = pass.next(&self.group, helped)? {
                     let out = one(&self.group, &batch, dead.as_ref())?;
                     if !pass.is_over() {
                         self.state = State::One(pass, dead);
@@ -97,16 +99,16 @@ impl Decoder {
                 }
                 return Ok(Step::Done);
             }
-            State::Filter(mut pass, dead, mut kept) => match pass.next(&self.group)? {
+            State::Filter(mut pass, dead, mut kept) => match pass.next(&self.group, helped)? {
                 Some(batch) => {
                     filter(&self.group, &batch, dead.as_ref(), &mut kept)?;
                     self.state = State::Filter(pass, dead, kept);
                 }
-                None => return self.kept(kept),
+                None => return self.kept(kept, helped),
             },
-            State::Fetch(kept) => self.rest(kept)?,
+            State::Fetch(kept) => self.rest(kept, helped)?,
             State::Rest(mut pass, mut kept) => {
-                if let Some(batch) = pass.next(&self.group)? {
+                if let Some(batch) = pass.next(&self.group, helped)? {
                     let out = rest(&self.group, &batch, &mut kept)?;
                     if !pass.is_over() {
                         self.state = State::Rest(pass, kept);
@@ -123,7 +125,7 @@ impl Decoder {
         })
     }
 
-    fn start(&mut self) -> Result<()> {
+    fn start(&mut self, helped: bool) -> Result<()> {
         let group = &self.group;
         let file = group.file.clone();
         let dead = group.dead();
@@ -146,9 +148,11 @@ impl Decoder {
         }
         let selected = group.selected.as_deref();
         self.state = match &file.reading.passes {
-            Passes::One(part) => State::One(Pass::new(group, part, selected, scanned)?, dead),
+            Passes::One(part) => {
+                State::One(Pass::new(group, part, selected, scanned, helped)?, dead)
+            }
             Passes::Two { filter, .. } => {
-                let pass = Pass::new(group, filter, selected, scanned)?;
+                let pass = Pass::new(group, filter, selected, scanned, helped)?;
                 let outgoing = |at: &&usize| file.reading.needs.goes_out(**at);
                 let columns = filter.at.iter().filter(outgoing);
                 let columns = columns.map(|at| (*at, Vec::new())).collect();
@@ -163,7 +167,7 @@ impl Decoder {
     }
 
     /// The filter is through.
-    fn kept(&mut self, kept: Kept) -> Result<Step> {
+    fn kept(&mut self, kept: Kept, helped: bool) -> Result<Step> {
         let Passes::Two { rest, .. } = &self.group.file.reading.passes else {
             return Ok(Step::Done);
         };
@@ -175,7 +179,7 @@ impl Decoder {
             .ranges_of(&rest.layout.leaves, kept.fetched(self.group.rows));
         let missing = self.group.pieces.missing(&needed);
         if missing.is_empty() {
-            self.rest(kept)?;
+            self.rest(kept, helped)?;
             return Ok(Step::More);
         }
         self.state = State::Fetch(kept);
@@ -187,7 +191,7 @@ impl Decoder {
         self.group.fetch_ranges(ranges).await
     }
 
-    fn rest(&mut self, mut kept: Kept) -> Result<()> {
+    fn rest(&mut self, mut kept: Kept, helped: bool) -> Result<()> {
         let Passes::Two { rest, .. } = &self.group.file.reading.passes else {
             return Ok(());
         };
@@ -202,7 +206,8 @@ impl Decoder {
             *parts = vec![whole];
         }
         let scanned = Scanned::new(kept.rows.iter().cloned());
-        let pass = Pass::new(&self.group, rest, kept.fetched(self.group.rows), scanned)?;
+        let fetched = kept.fetched(self.group.rows);
+        let pass = Pass::new(&self.group, rest, fetched, scanned, helped)?;
         self.state = State::Rest(pass, kept);
         Ok(())
     }
@@ -215,8 +220,8 @@ fn wants_deleted(file: &OpenFile) -> bool {
 
 /// A pass over some leaf columns of a group.
 struct Pass {
-    /// `None`: no leaf column is decoded.
-    reader: Option<ParquetRecordBatchReader>,
+    /// One reader, two that share the columns, or none if no leaf column is decoded.
+    readers: Vec<ParquetRecordBatchReader>,
     scanned: Scanned,
 }
 
@@ -228,35 +233,45 @@ struct Decoded {
     columns: Vec<ArrayRef>,
 }
 
+/// Values of a pass from which on a second thread pays: below, waking it takes as long.
+const WORTH_HELP: usize = 32 * 1024;
+
 impl Pass {
-    /// `fetched`: rows whose pages are there, if not all.
+    /// `fetched`: rows whose pages are there, if not all. `helped`: a second thread may work on it.
     fn new(
         group: &Group,
         part: &Part,
         fetched: Option<&[Range<usize>]>,
         scanned: Scanned,
+        helped: bool,
     ) -> Result<Self> {
         let file = &group.file;
-        let reader = match (&part.layout.levels, &file.footer) {
-            (Some(levels), Some(footer)) => {
-                let chunks = Chunks {
-                    metadata: footer,
-                    group: group.index,
-                    rows: group.rows,
-                    fetched,
-                    offsets: &group.offsets,
-                    pieces: &group.pieces,
-                };
+        let layout = &part.layout;
+        let worth_help = layout.leaves.len() * scanned.left() >= WORTH_HELP;
+        let levels = match &layout.halves {
+            Some(halves) if helped && worth_help => halves.as_slice(),
+            _ => layout.levels.as_slice(),
+        };
+        let mut readers = Vec::new();
+        if let Some(footer) = &file.footer {
+            let chunks = Chunks {
+                metadata: footer,
+                group: group.index,
+                rows: group.rows,
+                fetched,
+                offsets: &group.offsets,
+                pieces: &group.pieces,
+            };
+            let batch_rows = file.batch_rows.min(group.rows);
+            for levels in levels {
                 let selection = scanned.selection(group.rows);
-                let batch_rows = file.batch_rows.min(group.rows);
                 let reader = ParquetRecordBatchReader::try_new_with_row_groups(
                     levels, &chunks, batch_rows, selection,
                 );
-                Some(reader.map_err(|source| damaged(file, source))?)
+                readers.push(reader.map_err(|source| damaged(file, source))?);
             }
-            _ => None,
-        };
-        Ok(Self { reader, scanned })
+        }
+        Ok(Self { readers, scanned })
     }
 
     /// Whether all its rows were decoded.
@@ -264,15 +279,26 @@ impl Pass {
         self.scanned.left() == 0
     }
 
-    fn next(&mut self, group: &Group) -> Result<Option<Decoded>> {
+    fn next(&mut self, group: &Group, helped: bool) -> Result<Option<Decoded>> {
         let file = &group.file;
-        let (length, columns) = match &mut self.reader {
-            None => (self.scanned.left().min(file.batch_rows), Vec::new()),
-            Some(reader) => match reader.next() {
-                None => (0, Vec::new()),
-                Some(Err(source)) => return Err(damaged(file, source)),
-                Some(Ok(batch)) => (batch.num_rows(), batch.columns().to_vec()),
-            },
+        let (length, columns) = match self.readers.as_mut_slice() {
+            [] => (self.scanned.left().min(file.batch_rows), Vec::new()),
+            [reader] => columns_of(file, reader.next())?,
+            readers => {
+                let mut length = None;
+                let mut columns = Vec::new();
+                for batch in side_by_side(readers, helped) {
+                    let (rows, decoded) = columns_of(file, batch)?;
+                    if *length.get_or_insert(rows) != rows {
+                        return Err(file.corrupt(format_args!(
+                            "columns of row group {} are not of the same length",
+                            group.index
+                        )));
+                    }
+                    columns.extend(decoded);
+                }
+                (length.unwrap_or_default(), columns)
+            }
         };
         let rows = self.scanned.take(length);
         let taken: usize = rows.iter().map(Range::len).sum();
@@ -288,6 +314,37 @@ impl Pass {
             columns,
         }))
     }
+}
+
+/// What Parquet's reader gives: nothing when it is through.
+type Read = Option<std::result::Result<RecordBatch, ArrowError>>;
+
+fn columns_of(file: &OpenFile, batch: Read) -> Result<(usize, Vec<ArrayRef>)> {
+    match batch {
+        None => Ok((0, Vec::new())),
+        Some(Err(source)) => Err(damaged(file, source)),
+        Some(Ok(batch)) => Ok((batch.num_rows(), batch.columns().to_vec())),
+    }
+}
+
+/// The next batch of each reader; `helped`: at the same time.
+fn side_by_side(readers: &mut [ParquetRecordBatchReader], helped: bool) -> Vec<Read> {
+    if !helped {
+        return readers.iter_mut().map(Iterator::next).collect();
+    }
+    std::thread::scope(|scope| {
+        let (first, others) = readers.split_at_mut(1);
+        let others: Vec<_> = others
+            .iter_mut()
+            .map(|reader| scope.spawn(|| reader.next()))
+            .collect();
+        let mut batches: Vec<_> = first.iter_mut().map(Iterator::next).collect();
+        for other in others {
+            // Parquet's decoder may panic on damaged bytes: whoever runs this knows.
+            batches.push(other.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        }
+        batches
+    })
 }
 
 fn damaged(file: &OpenFile, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {

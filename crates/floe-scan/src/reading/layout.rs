@@ -15,6 +15,9 @@ use super::fields::{self, FileField, FileKind};
 use super::spec::ReadSpec;
 use crate::error::{Error, ErrorKind, Result};
 
+/// Leaf columns from which on two threads may share them.
+const WORTH_SHARING: usize = 8;
+
 /// A field that is wanted, and the type that it goes out with.
 #[derive(Clone, Debug)]
 pub(super) struct Wanted {
@@ -53,6 +56,17 @@ impl FileSchema {
         self.parquet.root_schema() == parquet.root_schema()
     }
 
+    /// Where to split these leaf columns in two, so that all of a top-level column are on one side.
+    fn middle(&self, leaves: &[usize]) -> Option<usize> {
+        if leaves.len() < WORTH_SHARING {
+            return None;
+        }
+        let starts = self.fields.iter().map(|field| field.leaves.start);
+        let places = starts.map(|start| leaves.partition_point(|leaf| *leaf < start));
+        let middle = places.min_by_key(|place| place.abs_diff(leaves.len() / 2))?;
+        (middle > 0 && middle < leaves.len()).then_some(middle)
+    }
+
     /// The leaf column of a primitive field that is not below a list or map, by its id.
     pub(super) fn leaf(&self, id: i32) -> Option<&FileField> {
         fn find(fields: &[FileField], id: i32) -> Option<&FileField> {
@@ -73,6 +87,9 @@ pub(super) struct Layout {
     pub(super) leaves: Vec<usize>,
     /// What Parquet's reader needs to know; `None` if no leaf column is to be decoded.
     pub(super) levels: Option<FieldLevels>,
+    /// The same in two parts for two threads, each of about half the leaf columns: those of the first come first. `None` if
+    /// there are too few to share.
+    pub(super) halves: Option<Box<[FieldLevels; 2]>>,
     /// Where each wanted field comes from.
     pub(super) columns: Vec<Child>,
 }
@@ -83,6 +100,7 @@ impl Layout {
         Self {
             leaves: Vec::new(),
             levels: None,
+            halves: None,
             columns: Vec::new(),
         }
     }
@@ -107,23 +125,29 @@ impl Layout {
         let hints = plan.hints;
 
         let leaves: Vec<_> = (0..marks.len()).filter(|leaf| marks[*leaf]).collect();
-        let levels = (!leaves.is_empty())
-            .then(|| {
-                let mask = ProjectionMask::leaves(&file.parquet, leaves.iter().copied());
-                let hinted = (!hints.is_empty()).then(|| with_hints(&file.arrow, &hints, &mut 0));
-                parquet_to_arrow_field_levels(&file.parquet, mask, hinted.as_ref())
-            })
-            .transpose()
-            .map_err(|source| {
+        let hinted = (!hints.is_empty()).then(|| with_hints(&file.arrow, &hints, &mut 0));
+        let levels = |leaves: &[usize]| {
+            let mask = ProjectionMask::leaves(&file.parquet, leaves.iter().copied());
+            let levels = parquet_to_arrow_field_levels(&file.parquet, mask, hinted.as_ref());
+            levels.map_err(|source| {
                 Error::new(
                     ErrorKind::Unsupported,
                     format!("can't express the columns of {location} in Arrow"),
                 )
                 .with_source(source)
-            })?;
+            })
+        };
+        let halves = match file.middle(&leaves) {
+            Some(middle) => {
+                let (first, second) = leaves.split_at(middle);
+                Some(Box::new([levels(first)?, levels(second)?]))
+            }
+            None => None,
+        };
         Ok(Self {
+            levels: (!leaves.is_empty()).then(|| levels(&leaves)).transpose()?,
+            halves,
             leaves,
-            levels,
             columns,
         })
     }

@@ -224,12 +224,14 @@ impl ReservedGroup {
         let mut decoder = Decoder::new(self.group);
         loop {
             let turn = shared.decoders.clone().acquire_owned().await.ok();
+            // Only while no other group wants it: a fair semaphore hands it to those that wait.
+            let help = shared.decoders.clone().try_acquire_owned().ok();
             let meter = shared.spec.meter.clone();
             let step = tokio::task::spawn_blocking(move || {
                 let began = Instant::now();
-                let step = advance(&mut decoder);
+                let step = advance(&mut decoder, help.is_some());
                 meter.decoded(began.elapsed());
-                drop(turn);
+                drop((turn, help));
                 (decoder, step)
             });
             let step = step.await.map_err(|source| {
@@ -258,9 +260,9 @@ impl ReservedGroup {
 }
 
 /// Steps until there is a batch, or no more.
-fn advance(decoder: &mut Decoder) -> Result<Step> {
+fn advance(decoder: &mut Decoder, helped: bool) -> Result<Step> {
     loop {
-        match decoder.step()? {
+        match decoder.step(helped)? {
             Step::More => {}
             step => return Ok(step),
         }

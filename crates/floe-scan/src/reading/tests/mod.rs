@@ -4,6 +4,7 @@ mod count;
 mod damage;
 mod deletes;
 mod evolution;
+mod halves;
 mod kit;
 mod metadata;
 mod network;
