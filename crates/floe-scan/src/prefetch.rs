@@ -97,6 +97,9 @@ pub async fn prefetch(
         Some(length) => Fetch::Whole { location, length },
         None => Fetch::List(location),
     });
+    for (location, fetch) in &fetches {
+        scan.store().expect_length(location, fetch.length());
+    }
     let mut done = stream::iter(metadata.chain(fetches.into_values()))
         .map(|fetch| async move {
             let bytes = fetch.length();

@@ -24,6 +24,9 @@ where
     pub(crate) fn new(bytes: u64, weigh: impl Fn(&K, &V) -> usize + Send + Sync + 'static) -> Self {
         let kept = moka::sync::Cache::builder()
             .max_capacity(bytes)
+            // Not moka's own policy: it weighs one large file, a manifest or a million deleted keys, against how often each of
+            // the many small ones in its place was used, and never lets it in.
+            .eviction_policy(moka::policy::EvictionPolicy::lru())
             .weigher(move |key, value: &Arc<V>| {
                 u32::try_from(weigh(key, value)).unwrap_or(u32::MAX)
             })

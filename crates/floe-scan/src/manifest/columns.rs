@@ -1,8 +1,7 @@
 //! Metrics of a manifest's files, a column for each field: a plan looks at few fields of many files.
 //! Memory is in proportion to what the manifest tells, however its files and fields are spread.
 
-use std::collections::HashMap;
-
+use hashbrown::HashMap;
 use iceberg::spec::PrimitiveType;
 
 use super::avro::Damage;
@@ -102,7 +101,9 @@ impl MetricColumns {
 
     /// Bytes of each column of a row, sorted by field id.
     pub(crate) fn column_sizes(&self, row: u32) -> Vec<(i32, u64)> {
-        self.counts(Count::Sizes, row).collect()
+        let mut sizes = Vec::with_capacity(self.sizes.columns.len());
+        sizes.extend(self.counts(Count::Sizes, row));
+        sizes
     }
 
     /// Bytes of memory that it takes.

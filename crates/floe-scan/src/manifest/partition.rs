@@ -1,8 +1,8 @@
 //! Partition values of a manifest's files. Many files share them: each tuple is decoded once.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
+use hashbrown::HashMap;
 use iceberg::spec::{
     Literal, PartitionField, PrimitiveLiteral, PrimitiveType, Schema, Struct, Transform,
 };

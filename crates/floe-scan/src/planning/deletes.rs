@@ -34,7 +34,7 @@ pub(super) struct DeleteIndex {
 }
 
 /// Deletes, or what is wrong with them: it names the files but not the table.
-type Found<T> = std::result::Result<T, String>;
+pub(super) type Found<T> = std::result::Result<T, String>;
 
 /// What of a data file decides which deletes are its.
 pub(super) struct DataSide<'a> {

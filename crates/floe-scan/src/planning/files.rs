@@ -1,17 +1,18 @@
 //! The data files of one manifest: pruned by partition, then by metrics, and matched with their deletes.
 
+use std::cell::OnceCell;
 use std::sync::Arc;
 
 use iceberg::spec::{DataContentType, ManifestFile, Struct};
 
 use super::context::{Context, Fields, fields};
-use super::deletes::{DataSide, DeleteIndex, Gathering};
+use super::deletes::{DataSide, DeleteIndex, Found, Gathering};
 use super::equality::Metered;
 use super::specs::{Constants, PartitionKey, Spec};
 use crate::error::{Error, ErrorKind, Result};
 use crate::manifest::{Live, Manifest};
 use crate::predicate::{Both, MetricsKnowledge, PartitionKnowledge, Predicate};
-use crate::task::{DataFile, FileTask};
+use crate::task::{DataFile, DeleteFile, FileTask};
 
 /// What a manifest gives to a plan.
 #[derive(Debug, Default)]
@@ -26,7 +27,8 @@ pub(super) struct Planned {
 /// What all files of one partition share.
 struct Partition {
     values: Arc<Struct>,
-    key: PartitionKey,
+    /// Only deletes are looked up by it.
+    key: OnceCell<PartitionKey>,
     /// Whether the values are those of the spec's fields, each in its place.
     known: bool,
     rest: Rest,
@@ -86,15 +88,11 @@ pub(super) fn plan(
             planned.bytes_pruned += live.entry.bytes;
             continue;
         };
-        let side = DataSide {
-            path: live.path(),
-            sequence_number: live.data_sequence_number,
-            partition: &partition.key,
-            metrics: &|fields| Metered::of(live, fields),
+        let deletes = match deletes.is_live() {
+            true => deletes_of(spec, partition, live, deletes)
+                .map_err(|found| corrupt(context, &found))?,
+            false => Vec::new(),
         };
-        let deletes = deletes
-            .of(&side)
-            .map_err(|found| corrupt(context, &found))?;
         planned.tasks.push(FileTask {
             file: Arc::new(data_file(context, spec, partition, live)),
             deletes,
@@ -216,7 +214,7 @@ impl<'a> Partitions<'a> {
             false => Constants::default(),
         };
         Ok(Partition {
-            key: spec.key(&values),
+            key: OnceCell::new(),
             values,
             known,
             rest,
@@ -256,6 +254,20 @@ fn residual(
         Predicate::Constant(true) => Some(None),
         reduced => Some(Some(Arc::new(reduced))),
     }
+}
+
+fn deletes_of(
+    spec: &Spec,
+    partition: &Partition,
+    live: Live<'_>,
+    deletes: &DeleteIndex,
+) -> Found<Vec<Arc<DeleteFile>>> {
+    deletes.of(&DataSide {
+        path: live.path(),
+        sequence_number: live.data_sequence_number,
+        partition: partition.key.get_or_init(|| spec.key(&partition.values)),
+        metrics: &|fields| Metered::of(live, fields),
+    })
 }
 
 fn data_file(context: &Context, spec: &Spec, partition: &Partition, live: Live<'_>) -> DataFile {

@@ -1,14 +1,15 @@
 //! Decoding a row group to batches, one at a time. All of this is work for a processor: no waiting, no I/O.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::panic::resume_unwind;
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions};
+use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_buffer::BooleanBuffer;
 use arrow_schema::ArrowError;
 use arrow_select::concat::concat;
-use arrow_select::filter::{FilterBuilder, FilterPredicate};
+use arrow_select::filter::FilterPredicate;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 
 use super::chunks::Chunks;
@@ -19,6 +20,7 @@ use super::metadata::{Described, MetadataColumn};
 use super::needs::{Part, Passes};
 use super::rows::BatchRows;
 use super::scanned::{self, Scanned};
+use super::sieve::{self, Sieve};
 use crate::error::{Error, Result};
 
 /// The decoder of one row group.
@@ -91,7 +93,7 @@ impl Decoder {
             State::Start => self.start(helped)?,
             State::One(mut pass, dead) => {
                 if let Some(batch) = pass.next(&self.group, helped)? {
-                    let out = one(&self.group, &batch, dead.as_ref())?;
+                    let out = one(&self.group, batch, dead.as_ref())?;
                     if !pass.is_over() {
                         self.state = State::One(pass, dead);
                     }
@@ -101,7 +103,7 @@ impl Decoder {
             }
             State::Filter(mut pass, dead, mut kept) => match pass.next(&self.group, helped)? {
                 Some(batch) => {
-                    filter(&self.group, &batch, dead.as_ref(), &mut kept)?;
+                    filter(&self.group, batch, dead.as_ref(), &mut kept)?;
                     self.state = State::Filter(pass, dead, kept);
                 }
                 None => return self.kept(kept, helped),
@@ -109,7 +111,7 @@ impl Decoder {
             State::Fetch(kept) => self.rest(kept, helped)?,
             State::Rest(mut pass, mut kept) => {
                 if let Some(batch) = pass.next(&self.group, helped)? {
-                    let out = rest(&self.group, &batch, &mut kept)?;
+                    let out = rest(&self.group, batch, &mut kept)?;
                     if !pass.is_over() {
                         self.state = State::Rest(pass, kept);
                     }
@@ -359,65 +361,95 @@ fn damaged(file: &OpenFile, source: impl Into<Box<dyn std::error::Error + Send +
 struct Columns<'a> {
     file: &'a OpenFile,
     part: &'a Part,
-    decoded: &'a Decoded,
-    /// Converted already, of all rows.
+    decoded: Vec<ArrayRef>,
+    rows: usize,
+    /// Converted already.
     made: Vec<(usize, ArrayRef)>,
 }
 
 impl<'a> Columns<'a> {
-    fn new(group: &'a Group, part: &'a Part, decoded: &'a Decoded) -> Self {
+    fn new(group: &'a Group, part: &'a Part, decoded: Vec<ArrayRef>, rows: usize) -> Self {
         Self {
             file: &group.file,
             part,
             decoded,
+            rows,
             made: Vec::new(),
         }
     }
 
-    /// A column of all rows, which may be asked for again.
-    fn whole(&mut self, at: usize) -> Result<ArrayRef> {
-        if let Some((_, made)) = self.made.iter().find(|(known, _)| *known == at) {
+    /// A column that will be asked for again.
+    fn remembered(&mut self, at: usize) -> Result<ArrayRef> {
+        let column = self.column(at)?;
+        if self.made(at).is_none() {
+            self.made.push((at, column.clone()));
+        }
+        Ok(column)
+    }
+
+    fn column(&self, at: usize) -> Result<ArrayRef> {
+        if let Some(made) = self.made(at) {
             return Ok(made.clone());
         }
-        let made = self.make(at, None)?;
-        self.made.push((at, made.clone()));
-        Ok(made)
-    }
-
-    /// A column of the rows that the filter keeps.
-    fn kept(&mut self, at: usize, keep: Option<&FilterPredicate>) -> Result<ArrayRef> {
-        let made = self.made.iter().find(|(known, _)| *known == at);
-        match (made, keep) {
-            (Some((_, made)), Some(keep)) => keep.filter(made).map_err(|e| self.file.unfit(e)),
-            (Some((_, made)), None) => Ok(made.clone()),
-            (None, keep) => self.make(at, keep),
-        }
-    }
-
-    fn make(&self, at: usize, keep: Option<&FilterPredicate>) -> Result<ArrayRef> {
-        // Positions are in order.
-        let place = self.part.at.binary_search(&at).ok();
-        let source = place.and_then(|place| self.part.layout.columns.get(place));
         let constants = Constants(&self.file.task.constants);
-        let made = match source {
+        let made = match self.source(at) {
             Some(Child::Decoded(position, convert)) => {
-                let column =
-                    self.decoded.columns.get(*position).ok_or_else(|| {
-                        self.file.corrupt("a column is missing in what was decoded")
-                    })?;
-                let column = match keep {
-                    Some(keep) => keep.filter(column).map_err(|e| self.file.unfit(e))?,
-                    None => column.clone(),
-                };
-                convert.apply(column, constants)
+                let column = self
+                    .decoded
+                    .get(*position)
+                    .ok_or_else(|| self.file.corrupt("a column is missing in what was decoded"))?;
+                convert.apply(column.clone(), constants)
             }
-            Some(Child::Missing(missing)) => {
-                let rows = keep.map_or(self.decoded.length, FilterPredicate::count);
-                missing.fill(rows, constants)
-            }
+            Some(Child::Missing(missing)) => missing.fill(self.rows, constants),
             None => return Err(self.file.corrupt("a column was not laid out")),
         };
         made.map_err(|e| self.file.unfit(e))
+    }
+
+    /// Leaves only these rows of every column that goes out; the others must not be asked for any more.
+    fn sift(&mut self, sieve: &Sieve) -> Result<()> {
+        let mut made = std::mem::take(&mut self.made);
+        made.retain(|(at, _)| self.file.reading.needs.goes_out(*at));
+        for (at, column) in made {
+            let column = self.sifted(sieve, column)?;
+            self.made.push((at, column));
+        }
+        let unmade = self.unmade();
+        let decoded = std::mem::take(&mut self.decoded).into_iter().enumerate();
+        let decoded = decoded.map(|(position, column)| match unmade.contains(&position) {
+            true => self.sifted(sieve, column),
+            false => Ok(column),
+        });
+        self.decoded = decoded.collect::<Result<_>>()?;
+        self.rows = sieve.rows();
+        Ok(())
+    }
+
+    fn sifted(&self, sieve: &Sieve, column: ArrayRef) -> Result<ArrayRef> {
+        sieve.apply(column).map_err(|e| self.file.unfit(e))
+    }
+
+    /// Decoded columns of which columns that go out are still to be made, each once.
+    fn unmade(&self) -> BTreeSet<usize> {
+        let needs = &self.file.reading.needs;
+        let at = self.part.at.iter().copied();
+        at.filter(|at| needs.goes_out(*at) && self.made(*at).is_none())
+            .filter_map(|at| match self.source(at) {
+                Some(Child::Decoded(position, _)) => Some(*position),
+                _ => None,
+            })
+            .collect()
+    }
+
+    fn made(&self, at: usize) -> Option<&ArrayRef> {
+        let made = self.made.iter().find(|(known, _)| *known == at);
+        made.map(|(_, column)| column)
+    }
+
+    fn source(&self, at: usize) -> Option<&'a Child> {
+        // Positions are in order.
+        let place = self.part.at.binary_search(&at).ok()?;
+        self.part.layout.columns.get(place)
     }
 }
 
@@ -433,19 +465,20 @@ struct Verdict {
 fn judge(
     group: &Group,
     columns: &mut Columns<'_>,
+    rows: &[Range<usize>],
     dead: Option<&BooleanBuffer>,
 ) -> Result<Verdict> {
     let file = &group.file;
     let needs = &file.reading.needs;
-    let length = columns.decoded.length;
+    let length = columns.rows;
     let mut deleted = dead
-        .map(|dead| scanned::gather(dead, &columns.decoded.rows))
+        .map(|dead| scanned::gather(dead, rows))
         .filter(|dead| dead.count_set_bits() > 0);
     for (keys, deletes) in needs.equality.iter().zip(file.deletes.equality()) {
         let keys = keys
             .iter()
             .map(|key| {
-                let column = columns.whole(key.at)?;
+                let column = columns.remembered(key.at)?;
                 super::rows::below(&column, &vec![0; key.depth])
                     .ok_or_else(|| file.corrupt("a column of an equality delete is no struct"))
             })
@@ -470,14 +503,14 @@ fn judge(
         });
     };
     // What is deleted must not even be looked at: a condition may fail on it.
-    let filter = live.clone().map(predicate);
+    let filter = live.clone().map(sieve::predicate);
     let mut rows = BatchRows {
         rows: filter.as_ref().map_or(length, FilterPredicate::count),
         columns: Vec::with_capacity(needs.residual.len()),
         paths: &file.shared.paths,
     };
     for (id, at) in &needs.residual {
-        let whole = columns.whole(*at)?;
+        let whole = columns.remembered(*at)?;
         let column = match &filter {
             Some(filter) => filter.filter(&whole).map_err(|e| file.unfit(e))?,
             None => whole,
@@ -498,40 +531,33 @@ fn judge(
     Ok(Verdict { keep, deleted })
 }
 
-fn predicate(keep: BooleanBuffer) -> FilterPredicate {
-    FilterBuilder::new(&BooleanArray::new(keep, None))
-        .optimize()
-        .build()
-}
-
 /// The rows of a batch that go out, all columns of which are there.
 fn one(
     group: &Group,
-    decoded: &Decoded,
+    decoded: Decoded,
     dead: Option<&BooleanBuffer>,
 ) -> Result<Option<RecordBatch>> {
     let file = &group.file;
     let Passes::One(part) = &file.reading.passes else {
         return Ok(None);
     };
-    let mut columns = Columns::new(group, part, decoded);
-    let verdict = judge(group, &mut columns, dead)?;
-    let rows = match &verdict.keep {
-        Some(keep) => keep.count_set_bits(),
-        None => decoded.length,
-    };
-    if rows == 0 {
-        return Ok(None);
-    }
+    let mut columns = Columns::new(group, part, decoded.columns, decoded.length);
+    let verdict = judge(group, &mut columns, &decoded.rows, dead)?;
     let mut kept = Vec::new();
     scanned::keep(&mut kept, &decoded.rows, verdict.keep.as_ref());
+    if kept.is_empty() {
+        return Ok(None);
+    }
     let deleted = match (&verdict.keep, &verdict.deleted) {
         (Some(keep), Some(deleted)) => Some(keep.set_indices().map(|i| deleted.value(i)).collect()),
         (_, deleted) => deleted.clone(),
     };
-    let filter = verdict.keep.map(predicate);
+    if let Some(keep) = verdict.keep {
+        columns.sift(&Sieve::new(keep))?;
+    }
+    let rows = columns.rows;
     let batch = assemble(group, rows, &kept, deleted.as_ref(), |at| {
-        columns.kept(at, filter.as_ref())
+        columns.column(at)
     })?;
     Ok(Some(batch))
 }
@@ -539,7 +565,7 @@ fn one(
 /// Adds those rows of a batch that go out to the kept ones.
 fn filter(
     group: &Group,
-    decoded: &Decoded,
+    decoded: Decoded,
     dead: Option<&BooleanBuffer>,
     kept: &mut Kept,
 ) -> Result<()> {
@@ -547,8 +573,8 @@ fn filter(
     let Passes::Two { filter: part, .. } = &file.reading.passes else {
         return Ok(());
     };
-    let mut columns = Columns::new(group, part, decoded);
-    let verdict = judge(group, &mut columns, dead)?;
+    let mut columns = Columns::new(group, part, decoded.columns, decoded.length);
+    let verdict = judge(group, &mut columns, &decoded.rows, dead)?;
     scanned::keep(&mut kept.rows, &decoded.rows, verdict.keep.as_ref());
     if wants_deleted(file) {
         let deleted = |index| verdict.deleted.as_ref().is_some_and(|d| d.value(index));
@@ -557,27 +583,26 @@ fn filter(
             None => kept.deleted.extend((0..decoded.length).map(deleted)),
         }
     }
-    if verdict
-        .keep
-        .as_ref()
-        .is_some_and(|keep| keep.count_set_bits() == 0)
-    {
-        return Ok(());
+    if let Some(keep) = verdict.keep {
+        let sieve = Sieve::new(keep);
+        if sieve.rows() == 0 {
+            return Ok(());
+        }
+        columns.sift(&sieve)?;
     }
-    let filter = verdict.keep.map(predicate);
     for (at, parts) in &mut kept.columns {
-        parts.push(columns.kept(*at, filter.as_ref())?);
+        parts.push(columns.column(*at)?);
     }
     Ok(())
 }
 
 /// Kept rows with all their columns.
-fn rest(group: &Group, decoded: &Decoded, kept: &mut Kept) -> Result<RecordBatch> {
+fn rest(group: &Group, decoded: Decoded, kept: &mut Kept) -> Result<RecordBatch> {
     let file = &group.file;
     let Passes::Two { rest: part, .. } = &file.reading.passes else {
         return Err(file.corrupt("it was read in one pass"));
     };
-    let mut columns = Columns::new(group, part, decoded);
+    let columns = Columns::new(group, part, decoded.columns, decoded.length);
     let (from, rows) = (kept.out, decoded.length);
     let deleted = (!kept.deleted.is_empty())
         .then(|| kept.deleted[from..from + rows].iter().copied().collect());
@@ -585,7 +610,7 @@ fn rest(group: &Group, decoded: &Decoded, kept: &mut Kept) -> Result<RecordBatch
         let filtered = kept.columns.iter().find(|(known, _)| *known == at);
         match filtered.and_then(|(_, whole)| whole.first()) {
             Some(whole) => Ok(whole.slice(from, rows)),
-            None => columns.kept(at, None),
+            None => columns.column(at),
         }
     })?;
     kept.out += rows;

@@ -37,6 +37,7 @@ mod pipeline;
 mod prune;
 mod rows;
 mod scanned;
+mod sieve;
 mod source;
 mod spec;
 

@@ -257,7 +257,8 @@ impl Reading {
         let others: Vec<_> = (0..needs.wanted.len())
             .filter(|at| !filters.contains(at))
             .collect();
-        let passes = match filters.is_empty() || others.is_empty() {
+        // Equality deletes alone leave most rows: to find those first, and then to decode around the others, does not pay.
+        let passes = match needs.residual.is_empty() || others.is_empty() {
             true => None,
             false => {
                 let (filter, rest) = (part(filters)?, part(others)?);

@@ -73,7 +73,11 @@ pub(super) async fn load(
         })?;
         into.insert(location, &rows)
     };
-    table.decode(EqualitySet::default(), take).await
+    // Different rows take a byte each at least, so that no claim of many rows makes room for more than was fetched.
+    let rows = usize::try_from(delete.rows.min(delete.bytes)).unwrap_or_default();
+    let mut set = table.decode(EqualitySet::with_capacity(rows), take).await?;
+    set.bytes.shrink_to_fit();
+    Ok(set)
 }
 
 /// A set of rows: their bytes one after the other, found by their hashes.
@@ -81,15 +85,23 @@ pub(super) async fn load(
 pub(in super::super) struct EqualitySet {
     bytes: Vec<u8>,
     /// Where each row's bytes end.
-    ends: Vec<usize>,
+    ends: Vec<u32>,
     /// Rows by hash.
     table: HashTable<u32>,
 }
 
 impl EqualitySet {
+    fn with_capacity(rows: usize) -> Self {
+        Self {
+            bytes: Vec::new(),
+            ends: Vec::with_capacity(rows),
+            table: HashTable::with_capacity(rows),
+        }
+    }
+
     /// Bytes that it takes.
     pub(super) fn weight(&self) -> usize {
-        self.bytes.capacity() + 8 * self.ends.capacity() + self.table.allocation_size()
+        self.bytes.capacity() + 4 * self.ends.capacity() + self.table.allocation_size()
     }
 
     /// Which of these rows are in it; `None` if none is.
@@ -110,14 +122,16 @@ impl EqualitySet {
             if self.table.find(hash, |at| self.row(*at) == key).is_some() {
                 continue;
             }
-            let at = u32::try_from(self.ends.len()).map_err(|_| {
-                Error::new(
+            let at = self.ends.len();
+            self.bytes.extend_from_slice(key);
+            let end = u32::try_from(self.bytes.len());
+            let (Ok(at), Ok(end)) = (u32::try_from(at), end) else {
+                return Err(Error::new(
                     ErrorKind::Unsupported,
                     format!("{location} deletes by more rows than fit in memory"),
-                )
-            })?;
-            self.bytes.extend_from_slice(key);
-            self.ends.push(self.bytes.len());
+                ));
+            };
+            self.ends.push(end);
             let (bytes, ends) = (&self.bytes, &self.ends);
             let rehash = |at: &u32| keys::hash(row_of(bytes, ends, *at));
             self.table.insert_unique(hash, at, rehash);
@@ -130,10 +144,10 @@ impl EqualitySet {
     }
 }
 
-fn row_of<'a>(bytes: &'a [u8], ends: &[usize], at: u32) -> &'a [u8] {
+fn row_of<'a>(bytes: &'a [u8], ends: &[u32], at: u32) -> &'a [u8] {
     let at = at as usize;
     let start = at.checked_sub(1).map_or(0, |before| ends[before]);
-    &bytes[start..ends[at]]
+    &bytes[start as usize..ends[at] as usize]
 }
 
 #[cfg(test)]
