@@ -250,11 +250,12 @@ impl DeleteIndex {
         }
         let mut deletes = Vec::new();
         self.add_equality(data, &mut deletes);
-        let vector = self.vector(data)?;
-        // A vector holds what older position deletes delete: its writer merged them.
-        let covered = vector.map(|vector| vector.data_sequence_number);
-        let covered = |file: &DeleteFile| covered.is_some_and(|c| file.data_sequence_number <= c);
-        deletes.extend(vector.cloned());
+        // Position deletes apply to files without a vector: its writer merged those that there were, and none may be added
+        // to a table that has vectors (specification, "Scan Planning").
+        if let Some(vector) = self.vector(data)? {
+            deletes.push(vector.clone());
+            return Ok(deletes);
+        }
 
         let since = data.sequence_number;
         let of_path = self.positions_of_path.get(data.path).into_iter();
@@ -263,7 +264,7 @@ impl DeleteIndex {
         let of_partition = of_partition.flat_map(|list| list.since(since));
         let of_partition = of_partition.filter(|delete| delete.may_name(data.path));
         let positions = of_path.chain(of_partition.map(|delete| &delete.file));
-        deletes.extend(positions.filter(|file| !covered(file)).cloned());
+        deletes.extend(positions.cloned());
         Ok(deletes)
     }
 

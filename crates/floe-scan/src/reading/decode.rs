@@ -1,27 +1,23 @@
 //! Decoding a row group to batches, one at a time. All of this is work for a processor: no waiting, no I/O.
 
-use std::collections::BTreeSet;
 use std::ops::Range;
-use std::panic::resume_unwind;
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_buffer::BooleanBuffer;
-use arrow_schema::ArrowError;
 use arrow_select::concat::concat;
 use arrow_select::filter::FilterPredicate;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 
-use super::chunks::Chunks;
-use super::convert::{Child, Constants};
+use super::columns::Columns;
 use super::deletes::KeyRows;
 use super::group::{Group, OpenFile};
 use super::metadata::{Described, MetadataColumn};
-use super::needs::{Part, Passes};
+use super::needs::Passes;
+use super::pass::{Decoded, Pass};
 use super::rows::BatchRows;
 use super::scanned::{self, Scanned};
 use super::sieve::{self, Sieve};
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// The decoder of one row group.
 pub(super) struct Decoder {
@@ -218,239 +214,6 @@ impl Decoder {
 fn wants_deleted(file: &OpenFile) -> bool {
     let mut metadata = file.shared.spec.metadata.iter();
     metadata.any(|column| matches!(column, MetadataColumn::Deleted))
-}
-
-/// A pass over some leaf columns of a group.
-struct Pass {
-    /// One reader, two that share the columns, or none if no leaf column is decoded.
-    readers: Vec<ParquetRecordBatchReader>,
-    scanned: Scanned,
-}
-
-/// Rows that a pass decoded.
-struct Decoded {
-    rows: Vec<Range<usize>>,
-    length: usize,
-    /// Not yet converted; empty if no leaf column was decoded.
-    columns: Vec<ArrayRef>,
-}
-
-/// Values of a pass from which on a second thread pays: below, waking it takes as long.
-const WORTH_HELP: usize = 32 * 1024;
-
-impl Pass {
-    /// `fetched`: rows whose pages are there, if not all. `helped`: a second thread may work on it.
-    fn new(
-        group: &Group,
-        part: &Part,
-        fetched: Option<&[Range<usize>]>,
-        scanned: Scanned,
-        helped: bool,
-    ) -> Result<Self> {
-        let file = &group.file;
-        let layout = &part.layout;
-        let worth_help = layout.leaves.len() * scanned.left() >= WORTH_HELP;
-        let levels = match &layout.halves {
-            Some(halves) if helped && worth_help => halves.as_slice(),
-            _ => layout.levels.as_slice(),
-        };
-        let mut readers = Vec::new();
-        if let Some(footer) = &file.footer {
-            let chunks = Chunks {
-                metadata: footer,
-                group: group.index,
-                rows: group.rows,
-                fetched,
-                offsets: &group.offsets,
-                pieces: &group.pieces,
-            };
-            let batch_rows = file.batch_rows.min(group.rows);
-            for levels in levels {
-                let selection = scanned.selection(group.rows);
-                let reader = ParquetRecordBatchReader::try_new_with_row_groups(
-                    levels, &chunks, batch_rows, selection,
-                );
-                readers.push(reader.map_err(|source| damaged(file, source))?);
-            }
-        }
-        Ok(Self { readers, scanned })
-    }
-
-    /// Whether all its rows were decoded.
-    fn is_over(&self) -> bool {
-        self.scanned.left() == 0
-    }
-
-    fn next(&mut self, group: &Group, helped: bool) -> Result<Option<Decoded>> {
-        let file = &group.file;
-        let (length, columns) = match self.readers.as_mut_slice() {
-            [] => (self.scanned.left().min(file.batch_rows), Vec::new()),
-            [reader] => columns_of(file, reader.next())?,
-            readers => {
-                let mut length = None;
-                let mut columns = Vec::new();
-                for batch in side_by_side(readers, helped) {
-                    let (rows, decoded) = columns_of(file, batch)?;
-                    if *length.get_or_insert(rows) != rows {
-                        return Err(file.corrupt(format_args!(
-                            "columns of row group {} are not of the same length",
-                            group.index
-                        )));
-                    }
-                    columns.extend(decoded);
-                }
-                (length.unwrap_or_default(), columns)
-            }
-        };
-        let rows = self.scanned.take(length);
-        let taken: usize = rows.iter().map(Range::len).sum();
-        if taken < length || (length == 0 && self.scanned.left() > 0) {
-            return Err(file.corrupt(format_args!(
-                "row group {} does not hold the {} rows that its footer tells",
-                group.index, group.rows
-            )));
-        }
-        Ok((length > 0).then_some(Decoded {
-            rows,
-            length,
-            columns,
-        }))
-    }
-}
-
-/// What Parquet's reader gives: nothing when it is through.
-type Read = Option<std::result::Result<RecordBatch, ArrowError>>;
-
-fn columns_of(file: &OpenFile, batch: Read) -> Result<(usize, Vec<ArrayRef>)> {
-    match batch {
-        None => Ok((0, Vec::new())),
-        Some(Err(source)) => Err(damaged(file, source)),
-        Some(Ok(batch)) => Ok((batch.num_rows(), batch.columns().to_vec())),
-    }
-}
-
-/// The next batch of each reader; `helped`: at the same time.
-fn side_by_side(readers: &mut [ParquetRecordBatchReader], helped: bool) -> Vec<Read> {
-    if !helped {
-        return readers.iter_mut().map(Iterator::next).collect();
-    }
-    std::thread::scope(|scope| {
-        let (first, others) = readers.split_at_mut(1);
-        let others: Vec<_> = others
-            .iter_mut()
-            .map(|reader| scope.spawn(|| reader.next()))
-            .collect();
-        let mut batches: Vec<_> = first.iter_mut().map(Iterator::next).collect();
-        for other in others {
-            // Parquet's decoder may panic on damaged bytes: whoever runs this knows.
-            batches.push(other.join().unwrap_or_else(|panic| resume_unwind(panic)));
-        }
-        batches
-    })
-}
-
-fn damaged(file: &OpenFile, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
-    Error::new(
-        crate::error::ErrorKind::Corrupt,
-        format!("can't decode the rows of {}", file.location()),
-    )
-    .with_source(source)
-}
-
-/// The table's columns, made of what was decoded as they are asked for.
-struct Columns<'a> {
-    file: &'a OpenFile,
-    part: &'a Part,
-    decoded: Vec<ArrayRef>,
-    rows: usize,
-    /// Converted already.
-    made: Vec<(usize, ArrayRef)>,
-}
-
-impl<'a> Columns<'a> {
-    fn new(group: &'a Group, part: &'a Part, decoded: Vec<ArrayRef>, rows: usize) -> Self {
-        Self {
-            file: &group.file,
-            part,
-            decoded,
-            rows,
-            made: Vec::new(),
-        }
-    }
-
-    /// A column that will be asked for again.
-    fn remembered(&mut self, at: usize) -> Result<ArrayRef> {
-        let column = self.column(at)?;
-        if self.made(at).is_none() {
-            self.made.push((at, column.clone()));
-        }
-        Ok(column)
-    }
-
-    fn column(&self, at: usize) -> Result<ArrayRef> {
-        if let Some(made) = self.made(at) {
-            return Ok(made.clone());
-        }
-        let constants = Constants(&self.file.task.constants);
-        let made = match self.source(at) {
-            Some(Child::Decoded(position, convert)) => {
-                let column = self
-                    .decoded
-                    .get(*position)
-                    .ok_or_else(|| self.file.corrupt("a column is missing in what was decoded"))?;
-                convert.apply(column.clone(), constants)
-            }
-            Some(Child::Missing(missing)) => missing.fill(self.rows, constants),
-            None => return Err(self.file.corrupt("a column was not laid out")),
-        };
-        made.map_err(|e| self.file.unfit(e))
-    }
-
-    /// Leaves only these rows of every column that goes out; the others must not be asked for any more.
-    fn sift(&mut self, sieve: &Sieve) -> Result<()> {
-        let mut made = std::mem::take(&mut self.made);
-        made.retain(|(at, _)| self.file.reading.needs.goes_out(*at));
-        for (at, column) in made {
-            let column = self.sifted(sieve, column)?;
-            self.made.push((at, column));
-        }
-        let unmade = self.unmade();
-        let decoded = std::mem::take(&mut self.decoded).into_iter().enumerate();
-        let decoded = decoded.map(|(position, column)| match unmade.contains(&position) {
-            true => self.sifted(sieve, column),
-            false => Ok(column),
-        });
-        self.decoded = decoded.collect::<Result<_>>()?;
-        self.rows = sieve.rows();
-        Ok(())
-    }
-
-    fn sifted(&self, sieve: &Sieve, column: ArrayRef) -> Result<ArrayRef> {
-        sieve.apply(column).map_err(|e| self.file.unfit(e))
-    }
-
-    /// Decoded columns of which columns that go out are still to be made, each once.
-    fn unmade(&self) -> BTreeSet<usize> {
-        let needs = &self.file.reading.needs;
-        let at = self.part.at.iter().copied();
-        at.filter(|at| needs.goes_out(*at) && self.made(*at).is_none())
-            .filter_map(|at| match self.source(at) {
-                Some(Child::Decoded(position, _)) => Some(*position),
-                _ => None,
-            })
-            .collect()
-    }
-
-    fn made(&self, at: usize) -> Option<&ArrayRef> {
-        let made = self.made.iter().find(|(known, _)| *known == at);
-        made.map(|(_, column)| column)
-    }
-
-    fn source(&self, at: usize) -> Option<&'a Child> {
-        // Positions are in order.
-        let place = self.part.at.binary_search(&at).ok()?;
-        self.part.layout.columns.get(place)
-    }
 }
 
 /// Which rows of a batch go out.

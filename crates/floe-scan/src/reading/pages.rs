@@ -17,6 +17,7 @@ use zstd::bulk::Decompressor;
 use zstd::zstd_safe::get_frame_content_size;
 
 use super::claims;
+use super::deltas::{self, Levels};
 
 /// No page is larger: its header tells its size in 31 bits.
 const LARGEST_PAGE: u64 = i32::MAX as u64;
@@ -51,13 +52,23 @@ pub(super) fn of<R: ChunkReader + 'static>(
             SerializedPageReader::new(reader, &stored, rows, locations)?
         }
     };
-    Ok(Box::new(Pages { pages, zstandard }))
+    let column = chunk.column_descr();
+    let levels = Levels {
+        repetition: column.max_rep_level(),
+        definition: column.max_def_level(),
+    };
+    Ok(Box::new(Pages {
+        pages,
+        zstandard,
+        levels,
+    }))
 }
 
 /// Pages, unpacked here if they are stored in Zstandard.
 struct Pages<R: ChunkReader> {
     pages: SerializedPageReader<R>,
     zstandard: bool,
+    levels: Levels,
 }
 
 impl<R: ChunkReader> Iterator for Pages<R> {
@@ -76,6 +87,7 @@ impl<R: ChunkReader> PageReader for Pages<R> {
                 unpack(page)?;
             }
             check(page)?;
+            deltas::check(page, self.levels)?;
         }
         Ok(page)
     }
